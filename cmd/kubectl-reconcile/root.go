@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/status"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/tree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/version"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/why"
 )
 
 // completer is the name by which kubectl runs a plugin for completions.
@@ -70,8 +71,8 @@ whom and what has not caught up.`,
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(
-		tree.NewCommand(streams), status.NewCommand(streams), diff.NewCommand(streams), run.NewCommand(streams),
-		sandbox.NewCommand(streams), version.NewCommand(streams),
+		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), diff.NewCommand(streams),
+		run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams),
 	)
 	return root
 }

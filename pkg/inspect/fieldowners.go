@@ -37,7 +37,8 @@ type FieldOwner struct {
 type FieldValue struct {
 	// Path is the path of the field, in the form that ParseFieldPath takes.
 	Path string
-	// Value is a JSON value: nil (null), bool, int64, float64, string, []any or map[string]any. It belongs to the object.
+	// Value is a JSON value: nil (null), bool, int64, float64, string, []any or map[string]any. It belongs to the
+	// object.
 	Value any
 	// Owners are sorted by how much they own, and then the last writer first. They are empty if managedFields do not
 	// have the field: a default of the API server, or managedFields were removed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,12 +54,31 @@ func FuzzInspect(f *testing.F) {
 		if _, err := json.Marshal(first); err != nil {
 			t.Errorf("the report is no JSON: %v", err)
 		}
+		o := Observations{Events: fuzzedEvents, Lease: &Lease{Name: "x"}, Now: time.Unix(1_800_000_000, 0)}
+		causes, again := Causes(obj, first, o), Causes(obj, first, o)
+		if diff := cmp.Diff(causes, again); diff != "" {
+			t.Errorf("two runs find other causes:\n%s", diff)
+		}
+		for _, c := range causes {
+			if c.Type == "" || c.Certainty == "" {
+				t.Errorf("a cause without a type or certainty: %+v", c)
+			}
+		}
 		Containers(obj)
 		LastWriter(obj)
 		if diff := cmp.Diff(before, obj); diff != "" {
 			t.Errorf("the object was changed:\n%s", diff)
 		}
 	})
+}
+
+// fuzzedEvents are Events that rules look for.
+var fuzzedEvents = []Event{
+	{Type: "Warning", Reason: "FailedCreate", Message: "exceeded quota: q"},
+	{Type: "Warning", Reason: "FailedMount", Message: `MountVolume.SetUp failed for volume "v" : secret "s" not found`},
+	{Type: "Warning", Reason: "Unhealthy", Message: "Readiness probe failed: "},
+	{Type: "Normal", Reason: "Killing", Message: "Container a failed liveness probe, will be restarted"},
+	{Type: "Warning", Reason: "ProvisioningFailed"},
 }
 
 var strangeObjects = []string{

@@ -1,6 +1,7 @@
 // Package inspect reads one object: its status, the drift between its spec and what its controller has observed, its
 // conditions, and the fields that differ between two versions of it. Inspect is the entry point; Containers and
-// LastWriter read pods and managedFields.
+// LastWriter read pods and managedFields, and FieldOwners finds out who set a field. Causes finds out why an object is
+// as it is, from its fields and from what its caller has read beside: Events, Leases, what controllers said.
 //
 // It does not read a cluster and knows no other object: a Deployment's status does not say why its pod does not start,
 // the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.
@@ -10,8 +11,11 @@
 // rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
 // resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
 // states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
-// statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields.
-// values.go reads fields of which nothing can be trusted to have the documented type, and collects what has another.
+// statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields,
+// fieldowners.go the fields in them, by the paths of fieldpath.go. cause.go has the types of causes and causes.go finds
+// them, with the rules for pods (causespod.go), other built-in kinds (causesworkload.go, causesstorage.go) and writes
+// that an API server has refused (causesrefusal.go). values.go reads fields of which nothing can be trusted to have the
+// documented type, and collects what has another.
 package inspect
 
 import (

@@ -117,13 +117,16 @@ func (s Status) truncated() Status {
 	return s
 }
 
-// cutAtWord cuts a text that is too long, between two words if that keeps at least half of the maximum length.
-func cutAtWord(s string) string {
-	if utf8.RuneCountInString(s) <= maxReasonLength {
+// cutAtWord cuts a text that is longer than a reason may be.
+func cutAtWord(s string) string { return cutTo(s, maxReasonLength) }
+
+// cutTo cuts a text to a number of characters, between two words if that keeps at least half of them.
+func cutTo(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
-	runes := []rune(s)[:maxReasonLength]
-	head := string(runes[:maxReasonLength-1])
+	runes := []rune(s)[:most]
+	head := string(runes[:most-1])
 	if blank := strings.LastIndexByte(string(runes), ' '); blank >= len(head)/2 {
 		head = string(runes)[:blank]
 	}

@@ -16,29 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Event is what a component has reported about an object, once or several times.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is one word, Message is for people.
-	Reason  string
-	Message string
-	// Count is how often it was reported, at least 1.
-	Count int32
-	// First and Last are when it was reported first and last; either may be zero if the component does not set it.
-	First metav1.Time
-	Last  metav1.Time
-	// By is the component; it may be empty.
-	By string
-}
+type Event = inspect.Event
 
 // EventOptions choose the Events to read. The zero value reads all.
 type EventOptions struct {
 	// Warnings leaves out the Events of the type Normal.
 	Warnings bool
+	// Each reads a list for each object, which is for few objects in namespaces with many Events.
+	Each bool
 }
 
 const (
@@ -64,7 +54,8 @@ func (g *Graph) Events(
 		return nil, nil, nil
 	}
 	r := &eventReader{
-		reader: reader, kind: kind, warnings: o.Warnings, objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
+		reader: reader, kind: kind, warnings: o.Warnings, each: o.Each,
+		objects: map[involved]*Node{}, byUID: map[types.UID]*Node{},
 		found: map[*Node][]Event{},
 	}
 	r.read(ctx, nodes)
@@ -87,6 +78,7 @@ type eventReader struct {
 	reader   *cluster.Reader
 	kind     *cluster.Kind
 	warnings bool
+	each     bool
 	objects  map[involved]*Node
 	byUID    map[types.UID]*Node
 
@@ -104,7 +96,7 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 		r.objects[involved{n.Kind.Group, n.Kind.Kind, n.Namespace, n.Name}], r.byUID[n.UID] = n, n
 		namespaces[eventNamespace(n)] = append(namespaces[eventNamespace(n)], n)
 	}
-	if len(namespaces) > fewLists {
+	if len(namespaces) > fewLists && !r.each {
 		err := r.list(ctx, "", nil)
 		if err == nil || !apierrors.IsForbidden(err) {
 			r.failed("", err)
@@ -114,14 +106,16 @@ func (r *eventReader) read(ctx context.Context, nodes []*Node) {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentReads)
 	for namespace, all := range namespaces {
-		group.Go(func() error {
-			var only *Node
-			if len(all) == 1 {
-				only = all[0]
-			}
-			r.failed(namespace, r.list(ctx, namespace, only))
-			return nil
-		})
+		wanted := []*Node{nil} // a list of all
+		if len(all) == 1 || r.each {
+			wanted = all
+		}
+		for _, only := range wanted {
+			group.Go(func() error {
+				r.failed(namespace, r.list(ctx, namespace, only))
+				return nil
+			})
+		}
 	}
 	_ = group.Wait() // errors are noted
 }

@@ -37,6 +37,8 @@ type RelateOptions struct {
 	// NeedsOnly finds only what the nodes name, and what that names, as far as they cannot do without it: it is for
 	// finding out what is missing, by few requests.
 	NeedsOnly bool
+	// Selected finds, with NeedsOnly, also what the nodes select: the pods of a Service.
+	Selected bool
 }
 
 // Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of
@@ -49,7 +51,7 @@ func (g *Graph) Relate(
 	ctx context.Context, reader *cluster.Reader, nodes []*Node, o RelateOptions,
 ) ([]Relation, []cluster.Incomplete, error) {
 	r := &relater{
-		graph: g, source: newRelationSource(reader, g, nodes, o.NeedsOnly),
+		graph: g, source: newRelationSource(reader, g, nodes, o),
 		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
 	}
 	r.follow(uses, nodes)

@@ -20,9 +20,9 @@ type relationSource struct {
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
 	asked map[*Node]bool
-	// needsOnly is RelateOptions.NeedsOnly.
-	needsOnly bool
-	named     *kindIndex
+	// needsOnly and selected are RelateOptions.NeedsOnly and Selected.
+	needsOnly, selected bool
+	named               *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -41,13 +41,14 @@ type relationSource struct {
 	answers  map[objectKey]target // of objects that were looked up live
 }
 
-func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, needsOnly bool) *relationSource {
+func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, o RelateOptions) *relationSource {
 	asked := make(map[*Node]bool, len(nodes))
 	for _, n := range nodes {
 		asked[n] = true
 	}
 	return &relationSource{
-		reader: reader, graph: g, asked: asked, needsOnly: needsOnly, named: newKindIndex(g.kinds.All()),
+		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected,
+		named:   newKindIndex(g.kinds.All()),
 		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
 		listed:   map[list]bool{},
@@ -96,6 +97,12 @@ func (s *relationSource) referencesOf(n *Node) []*reference {
 		return slices.Concat(s.references[n], installed)
 	}
 	return s.references[n]
+}
+
+// leavesOut reports whether the reference is not of interest.
+func (s *relationSource) leavesOut(ref *reference) bool {
+	selects := s.selected && ref.match != nil && !ref.optional && !ref.backward
+	return s.needsOnly && !ref.needed() && !selects
 }
 
 // fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.

@@ -15,7 +15,7 @@ func (s *relationSource) resolve(ctx context.Context, nodes []*Node, backward bo
 	var open []*reference
 	for _, n := range nodes {
 		for _, ref := range s.referencesOf(n) {
-			if ref.backward != backward || ref.namespace == allNamespaces || s.needsOnly && !ref.needed() {
+			if ref.backward != backward || ref.namespace == allNamespaces || s.leavesOut(ref) {
 				continue
 			}
 			if _, known := s.resolved[ref]; !known {

@@ -42,6 +42,10 @@ var typeSchemas = map[string]schema{
 	"v1.PersistentVolumeReclaimPolicy":            enum("Retain", "Delete", "Recycle"),
 	"inspect.DriftState":                          enum(inspect.InSync, inspect.Behind, inspect.NotReported, inspect.Ahead, inspect.NeverSeen),
 	"inspect.Polarity":                            enum(inspect.Positive, inspect.Negative, inspect.Neutral),
+	"inspect.Certainty":                           enum(inspect.Certain, inspect.Likely, inspect.Possible),
+	"inspect.Ownership":                           enum(inspect.OwnsField, inspect.OwnsPart, inspect.OwnsContaining),
+	"inspect.EvidenceSource": enum(inspect.FromField, inspect.FromCondition, inspect.FromEvent, inspect.FromLease, inspect.FromWriter,
+		inspect.FromObject, inspect.FromController),
 }
 
 // fieldSchemas are the fields whose values are fewer than their type allows.
@@ -56,6 +60,9 @@ var fieldSchemas = map[string]schema{
 	"PlanObject.Verb":    enum("create", "update", "delete"),
 	"PlanCause.Type":     enum("watch", "retry", "timer", "reconcile", "other"),
 	"PlanCause.Event":    enum("ADDED", "MODIFIED", "DELETED", "RESYNC"),
+	"Diagnosis.Kind":     {"const": DiagnosisKind},
+	"FieldBlame.Kind":    {"const": FieldBlameKind},
+	"FieldBlame.Value":   {}, // any JSON value
 	"StatusEvent.Type":   enum("ADDED", "MODIFIED", "DELETED"),
 	"Owner.Verdict": enum(ownertree.Solid, ownertree.OwnerMissing, ownertree.OtherUID, ownertree.OtherNamespace,
 		ownertree.UnmappableKind, ownertree.Unknown),
@@ -244,6 +251,7 @@ func TestSchemas(t *testing.T) {
 		{"tree.schema.json", "What kubectl reconcile tree prints with -o json and -o yaml", []any{OwnerTree{}, DeletePreview{}}},
 		{"status.schema.json", "What kubectl reconcile status prints with -o json and -o yaml; with --watch, each line", []any{StatusList{}, StatusEvent{}}},
 		{"diff.schema.json", "What kubectl reconcile diff prints with -o json and -o yaml", []any{Plan{}}},
+		{"why.schema.json", "What kubectl reconcile why prints with -o json and -o yaml; with --watch, each line", []any{Diagnosis{}, FieldBlame{}}},
 	} {
 		g := &generator{t: t, comments: source, defs: map[string]schema{}}
 		want := g.document(tt.title, tt.types...)
@@ -287,7 +295,9 @@ func TestSchemaTables(t *testing.T) {
 			walk(f.Type)
 		}
 	}
-	for _, document := range []any{OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Plan{}} {
+	for _, document := range []any{
+		OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Diagnosis{}, FieldBlame{}, Plan{},
+	} {
 		walk(reflect.TypeOf(document))
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(typeSchemas)), slices.Collect(maps.Keys(fieldSchemas))) {

@@ -53,6 +53,9 @@ type objectArg struct{ typeName, name string }
 // Empty reports whether nothing was named.
 func (a TargetArgs) Empty() bool { return len(a.Types)+len(a.objects) == 0 }
 
+// Count returns how many single objects were named.
+func (a TargetArgs) Count() int { return len(a.objects) }
+
 // Parse parses arguments. It refuses the combinations with flags that kubectl refuses, with the same messages.
 func (f *TargetFlags) Parse(args []string) (TargetArgs, error) {
 	out, err := parseTargets(args)

@@ -109,6 +109,9 @@ func trimLineEnds(s string) string {
 // locale.
 func newMeasure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
+// Cells returns the width of a text on a terminal, without the escape sequences of colours.
+func Cells(s string) int { return cells(s) }
+
 // cells returns the width of a text on a terminal, without the escape sequences of colours.
 func cells(s string) int {
 	measure := newMeasure()

@@ -1,0 +1,415 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
+)
+
+// commandMaker makes command lines that a user can copy.
+type commandMaker struct {
+	// context is that of --context; empty without it.
+	context string
+	// program is how the user calls this one.
+	program string
+}
+
+// commandList gathers commands.
+type commandList struct {
+	maker commandMaker
+	all   []v1alpha1.Command
+}
+
+// kubectl returns a command line of kubectl in a namespace, which may be empty.
+func (m commandMaker) kubectl(namespace, command string) string {
+	out := "kubectl"
+	if m.context != "" {
+		out += " --context " + cli.ShellQuoted(m.context)
+	}
+	if namespace != "" {
+		out += " -n " + cli.ShellQuoted(namespace)
+	}
+	return out + " " + command
+}
+
+// look adds a command that only shows something.
+func (l *commandList) look(namespace, format string, args ...any) {
+	l.add(v1alpha1.Command{Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...))})
+}
+
+// change adds a command that changes something in the cluster; what says in words what it does.
+func (l *commandList) change(what, namespace, format string, args ...any) {
+	l.add(v1alpha1.Command{
+		Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...)), Changes: true, For: what,
+	})
+}
+
+// quoted returns the arguments with texts quoted for a shell: the names of objects come from the cluster.
+func quoted(args []any) []any {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if s, ok := a.(string); ok {
+			out[i] = cli.ShellQuoted(s)
+		}
+	}
+	return out
+}
+
+func (l *commandList) add(c v1alpha1.Command) {
+	if !slices.Contains(l.all, c) {
+		l.all = append(l.all, c)
+	}
+}
+
+// typeName is the object as kubectl takes it: deployment/web, certificate.cert-manager.io/shop.
+func typeName(n *ownertree.Node) string {
+	switch n.Kind.Group {
+	case "", "apps", "batch", "autoscaling", "policy":
+		return strings.ToLower(n.Kind.Kind) + "/" + n.Name
+	}
+	return n.String()
+}
+
+// workload is the highest owner of an object that has a pod template; the object itself if none has.
+func workload(n *ownertree.Node) *ownertree.Node {
+	top := n
+	for at, steps := n, 0; at != nil && steps < 8; steps++ {
+		if hasTemplate(at) {
+			top = at
+		}
+		var owner *ownertree.Node
+		for i := range at.Owners {
+			if o := &at.Owners[i]; o.Node != nil && (owner == nil || o.Controller != nil && *o.Controller) {
+				owner = o.Node
+			}
+		}
+		at = owner
+	}
+	return top
+}
+
+func hasTemplate(n *ownertree.Node) bool {
+	switch n.Kind.GroupKind().String() {
+	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
+		"ReplicationController":
+		return true
+	}
+	return false
+}
+
+// rollsOut reports whether `kubectl rollout undo` knows the kind.
+func rollsOut(n *ownertree.Node) bool {
+	switch n.Kind.GroupKind().String() {
+	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps":
+		return true
+	}
+	return false
+}
+
+// forObject are the commands that show an object of which nothing else is known.
+func (m commandMaker) forObject(n *ownertree.Node) []v1alpha1.Command {
+	l := &commandList{maker: m}
+	l.look(n.Namespace, "describe %s", typeName(n))
+	return l.all
+}
+
+// of returns the commands for a cause, those that only show something first.
+func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
+	l := &commandList{maker: m}
+	n := c.Node()
+	switch c.Type {
+	case inspect.ImagePull, inspect.ContainerExits, inspect.OutOfMemory, inspect.LivenessProbe, inspect.StartupProbe,
+		inspect.ReadinessProbe, inspect.ContainerNotStarted, inspect.PodFailed, inspect.InitContainerRunning,
+		inspect.SandboxFailed, inspect.ReadinessGate, inspect.PodStarting:
+		l.container(c, n)
+	case inspect.MissingObject, inspect.MissingKey:
+		l.missing(c, n)
+	case inspect.Unschedulable, inspect.SchedulingGated, inspect.NotScheduled:
+		l.scheduling(c, n)
+	case inspect.Paused:
+		l.resume(c, n)
+	case inspect.QuotaExceeded, inspect.LimitRangeViolated, inspect.AdmissionDenied, inspect.WebhookUnreachable,
+		inspect.WriteRefused, inspect.AccessDenied:
+		l.refused(c, n)
+	case inspect.GenerationNotSeen, inspect.NoStatus:
+		l.controller(c, n)
+	case inspect.Finalizer, diagnosis.DependentsRemain, diagnosis.PodNotStopped, inspect.NamespaceContent,
+		diagnosis.DanglingOwner:
+		l.deletion(c, n)
+	case diagnosis.NoPodSelected, diagnosis.NoEndpoints, diagnosis.PortMissing, inspect.NoAddress:
+		l.network(c, n)
+	default:
+		l.others(c, n)
+	}
+	return l.all
+}
+
+// container is for pods whose containers do not run.
+func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
+	w := workload(pod)
+	_, container, named := strings.Cut(c.Part, "container ")
+	l.look(pod.Namespace, "describe pod %s", pod.Name)
+	switch c.Type { //nolint:exhaustive // the others need nothing in particular
+	case inspect.ContainerExits, inspect.LivenessProbe, inspect.OutOfMemory:
+		switch {
+		case named && strings.Contains(c.Detail, "restarted") || c.Type == inspect.LivenessProbe:
+			l.look(pod.Namespace, "logs %s -c %s --previous", pod.Name, container)
+		case named:
+			l.look(pod.Namespace, "logs %s -c %s", pod.Name, container)
+		}
+	case inspect.ReadinessProbe, inspect.StartupProbe, inspect.InitContainerRunning:
+		if named {
+			l.look(pod.Namespace, "logs %s -c %s", pod.Name, container)
+		}
+	case inspect.ReadinessGate, inspect.PodStarting:
+		return
+	}
+	switch {
+	case c.Type == inspect.ImagePull && strings.HasSuffix(c.Detail, "access denied"):
+		l.change("with the registry's credentials, to be named in imagePullSecrets", pod.Namespace,
+			"create secret docker-registry NAME --docker-server=SERVER --docker-username=USER --docker-password=PASSWORD")
+	case c.Type == inspect.ImagePull && named && hasTemplate(w) && w.Kind.Kind != "Job":
+		l.change("to an image that can be pulled", w.Namespace, "set image %s %s=IMAGE", typeName(w), container)
+	case c.Type == inspect.OutOfMemory && named && hasTemplate(w) && w.Kind.Kind != "Job":
+		l.change("more memory", w.Namespace, "set resources %s -c %s --limits=memory=SIZE", typeName(w), container)
+	case c.Type == inspect.PodFailed && w != pod && w.Kind.Kind != "Job":
+		l.change("its controller makes another one", pod.Namespace, "delete pod %s", pod.Name)
+	case c.Type == inspect.LivenessProbe, c.Type == inspect.StartupProbe, c.Type == inspect.ReadinessProbe:
+		l.change("the probe, or what it asks", w.Namespace, "edit %s", typeName(w))
+	}
+	if rollsOut(w) && c.Type != inspect.PodFailed && c.Type != inspect.SandboxFailed {
+		l.change("back to the revision before", w.Namespace, "rollout undo %s", typeName(w))
+	}
+	if w.Kind.Kind == "Job" {
+		l.change("a Job's template cannot be changed: apply it again", w.Namespace, "delete %s", typeName(w))
+	}
+}
+
+// missing is for what does not exist.
+func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
+	r := c.Refers
+	kind := strings.ToLower(r.Kind)
+	if strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io") {
+		kind += "." + r.Group
+	}
+	if r.Key != "" {
+		l.look(r.Namespace, "describe %s %s", kind, r.Name)
+		l.change("add the key "+r.Key, r.Namespace, "edit %s %s", kind, r.Name)
+		return
+	}
+	l.look(r.Namespace, "get %s", kind)
+	switch r.Kind {
+	case "ConfigMap":
+		l.change("or apply the one that is missing", r.Namespace, "create configmap %s --from-file=FILE", r.Name)
+	case "Secret":
+		l.change("or apply the one that is missing", r.Namespace, "create secret generic %s --from-file=FILE", r.Name)
+	case "ServiceAccount":
+		l.change("", r.Namespace, "create serviceaccount %s", r.Name)
+	case "PriorityClass":
+		l.change("", "", "create priorityclass %s --value=NUMBER", r.Name)
+	default:
+		l.change("with the "+r.Kind+" "+r.Name, r.Namespace, "apply -f FILE")
+	}
+	if w := workload(n); c.Type == inspect.MissingObject && w != n || hasTemplate(n) {
+		l.change("or name another", w.Namespace, "edit %s", typeName(w))
+	}
+}
+
+// scheduling is for pods without a node.
+func (l *commandList) scheduling(c *diagnosis.Cause, pod *ownertree.Node) {
+	w := workload(pod)
+	l.look(pod.Namespace, "describe pod %s", pod.Name)
+	switch {
+	case c.Type == inspect.NotScheduled:
+		l.look("kube-system", "get lease kube-scheduler")
+		return
+	case c.Type == inspect.SchedulingGated:
+		return
+	}
+	l.look("", "describe nodes")
+	detail := strings.ToLower(c.Detail)
+	if strings.Contains(detail, "were unschedulable") {
+		l.change("a node that was cordoned", "", "uncordon NODE")
+	}
+	if strings.Contains(detail, "untolerated taint") {
+		l.change("or tolerate the taint, in the pod template", "", "taint nodes NODE KEY-")
+	}
+	if strings.Contains(detail, "insufficient") && hasTemplate(w) && w.Kind.Kind != "Job" {
+		l.change("less, or add nodes", w.Namespace, "set resources %s --requests=cpu=AMOUNT,memory=AMOUNT", typeName(w))
+	}
+	if strings.Contains(detail, "affinity") || strings.Contains(detail, "selector") {
+		l.change("its node selector and affinity", w.Namespace, "edit %s", typeName(w))
+	}
+}
+
+// resume is for what its user has paused.
+func (l *commandList) resume(_ *diagnosis.Cause, n *ownertree.Node) {
+	switch n.Kind.GroupKind().String() {
+	case "Deployment.apps":
+		l.look(n.Namespace, "rollout status %s", typeName(n))
+		l.change("", n.Namespace, "rollout resume %s", typeName(n))
+	case "CronJob.batch", "Job.batch":
+		l.look(n.Namespace, "get %s -o wide", typeName(n))
+		l.change("", n.Namespace, "patch %s --type merge -p %s", typeName(n), `{"spec":{"suspend":false}}`)
+	case "Node":
+		l.look("", "describe node %s", n.Name)
+		l.change("", "", "uncordon %s", n.Name)
+	default:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		l.change("the field that pauses it", n.Namespace, "edit %s", typeName(n))
+	}
+}
+
+// refused is for writes that the API server refuses.
+func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
+	w := workload(n)
+	switch c.Type { //nolint:exhaustive // those that are given here
+	case inspect.QuotaExceeded:
+		l.look(n.Namespace, "describe resourcequota %s", c.Refers.Name)
+		l.change("a higher limit", n.Namespace, "edit resourcequota %s", c.Refers.Name)
+		if w.Kind.Kind == "Deployment" || w.Kind.Kind == "StatefulSet" {
+			l.change("or fewer pods", w.Namespace, "scale %s --replicas=COUNT", typeName(w))
+		}
+	case inspect.LimitRangeViolated:
+		l.look(n.Namespace, "describe limitrange")
+		l.change("requests and limits within the range", w.Namespace, "edit %s", typeName(w))
+	case inspect.WebhookUnreachable:
+		l.look("", "get validatingwebhookconfigurations,mutatingwebhookconfigurations")
+		l.look("", "get apiservices,services -A")
+	case inspect.AccessDenied:
+		l.look("", "auth can-i --list")
+	default:
+		if strings.Contains(c.Detail, "PodSecurity") {
+			l.look("", "get namespace %s --show-labels", n.Namespace)
+		}
+		if c.Refers != nil {
+			l.look(c.Refers.Namespace, "describe %s %s", strings.ToLower(c.Refers.Kind), c.Refers.Name)
+		}
+		l.look(n.Namespace, "describe %s", typeName(n))
+		l.change("as the refusal says", w.Namespace, "edit %s", typeName(w))
+	}
+}
+
+// controller is for objects whose controller does not act on them.
+func (l *commandList) controller(c *diagnosis.Cause, n *ownertree.Node) {
+	for _, e := range c.Evidence {
+		if e.Source == inspect.FromLease {
+			l.look("kube-system", "get lease %s -o yaml", e.Name)
+			l.look("kube-system", "get pods -l component=%s", e.Name)
+		}
+	}
+	l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
+	if strings.Contains(n.Kind.Group, ".") && !strings.HasSuffix(n.Kind.Group, ".k8s.io") {
+		l.look("", "get pods -A")
+	}
+}
+
+// deletion is for what is being deleted.
+func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
+	switch c.Type { //nolint:exhaustive // those that are given here
+	case inspect.Finalizer:
+		l.look(n.Namespace, "get %s -o jsonpath=%s", typeName(n), "{.metadata.finalizers}")
+		if index := slices.Index(n.Finalizers, c.Detail); index >= 0 && c.Weight == inspect.Specific {
+			path := fmt.Sprintf("/metadata/finalizers/%d", index)
+			patch := fmt.Sprintf(`[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, c.Detail)
+			l.change("only if its controller is gone for good: what it would clean up stays", n.Namespace,
+				"patch %s --type json -p %s", typeName(n), patch)
+		}
+	case diagnosis.PodNotStopped:
+		l.look(n.Namespace, "describe pod %s", n.Name)
+		l.change("only if its node is gone for good", n.Namespace, "delete pod %s --force --grace-period=0", n.Name)
+	case inspect.NamespaceContent:
+		l.look("", "get namespace %s -o yaml", n.Name)
+		l.add(v1alpha1.Command{Command: l.maker.program + " tree -n " + cli.ShellQuoted(n.Name)})
+	case diagnosis.DanglingOwner:
+		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
+		l.change("keeps it, without an owner", n.Namespace, "patch %s --type merge -p %s",
+			typeName(n), `{"metadata":{"ownerReferences":null}}`)
+	default:
+		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
+	}
+}
+
+func inNamespace(n *ownertree.Node) string {
+	if n.Namespace == "" {
+		return ""
+	}
+	return " -n " + cli.ShellQuoted(n.Namespace)
+}
+
+// network is for Services and Ingresses.
+func (l *commandList) network(c *diagnosis.Cause, n *ownertree.Node) {
+	switch c.Type { //nolint:exhaustive // those that are given here
+	case diagnosis.NoPodSelected:
+		l.look(n.Namespace, "get pods --show-labels")
+		l.change("the labels of the pods it is for", n.Namespace, "set selector service %s KEY=VALUE", n.Name)
+	case diagnosis.NoEndpoints:
+		l.look(n.Namespace, "get endpointslices -l %s", "kubernetes.io/service-name="+n.Name)
+	case diagnosis.PortMissing:
+		if c.Refers != nil {
+			l.look(c.Refers.Namespace, "get service %s", c.Refers.Name)
+		} else {
+			l.look(n.Namespace, "get service %s -o yaml", n.Name)
+		}
+		l.change("the port", n.Namespace, "edit %s", typeName(n))
+	default:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		if n.Kind.GroupKind() == (schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}) {
+			l.look("", "get ingressclasses")
+		}
+	}
+}
+
+// others are the commands of the other types.
+func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
+	w := workload(n)
+	switch c.Type { //nolint:exhaustive // those that need more than to be described
+	case inspect.ProgressDeadline:
+		l.look(n.Namespace, "rollout status %s --timeout=1s", typeName(n))
+		l.change("back to the revision before", n.Namespace, "rollout undo %s", typeName(n))
+	case inspect.WaitsForDeletion:
+		l.look(n.Namespace, "get controllerrevisions")
+		l.change("each pod that is to be replaced", n.Namespace, "delete pod POD")
+	case inspect.MetricsUnavailable:
+		l.look("", "get apiservices")
+		l.look(n.Namespace, "describe %s", typeName(n))
+	case inspect.AtLimit:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		l.change("a higher maximum", n.Namespace, "patch %s --type merge -p %s",
+			typeName(n), `{"spec":{"maxReplicas":COUNT}}`)
+	case inspect.EvictionBlocked:
+		name, namespace := n.Name, n.Namespace
+		if c.Refers != nil {
+			name, namespace = c.Refers.Name, c.Refers.Namespace
+		}
+		l.look(namespace, "describe poddisruptionbudget %s", name)
+		l.change("more replicas, or a smaller budget", namespace, "edit poddisruptionbudget %s", name)
+	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy:
+		l.look(n.Namespace, "logs job/%s --all-containers", n.Name)
+		l.change("and apply it again", w.Namespace, "delete job %s", n.Name)
+	case inspect.BadSchedule, inspect.BadTimeZone, inspect.ScheduleMissed, inspect.JobStillActive:
+		l.look(n.Namespace, "describe cronjob %s", n.Name)
+		l.change("", n.Namespace, "edit cronjob %s", n.Name)
+		l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", n.Name)
+	case inspect.NodeNotReady:
+		l.look("", "describe node %s", n.Name)
+		l.look("kube-node-lease", "get lease %s", n.Name)
+	case inspect.APIUnavailable:
+		l.look("", "get apiservices")
+		l.look(n.Namespace, "describe %s", typeName(n))
+	case inspect.FieldFight:
+		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
+		why := l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n) + " --field spec"
+		l.add(v1alpha1.Command{Command: why})
+	default:
+		l.look(n.Namespace, "describe %s", typeName(n))
+	}
+}

@@ -1,0 +1,583 @@
+package why
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+// A situation of the corpus is a file of YAML documents: how it is played, and then the objects, which are created in
+// this order in a namespace of its own. Where an object has a status, that is written too. In every text, NAMESPACE is
+// the name of the namespace, uid-of:NAME and
+// uid-of:Kind/NAME the uid of the object of that name created before, and ago:5m a time.
+type situation struct {
+	// Ask is the object, TYPE/NAME.
+	Ask string `json:"ask"`
+	// Controllers plays it with the controllers of Kubernetes and simulated nodes, until the cause is named, or for a
+	// healthy one until it has converged. Without it nothing acts on the objects.
+	Controllers bool `json:"controllers,omitempty"`
+	// Cause is the type of the cause that must be named first; empty if the object is healthy and none must be.
+	Cause string `json:"cause,omitempty"`
+	// Of is the object that shows it, Kind/NAME; a name that ends in * is a prefix. The default is any.
+	Of string `json:"of,omitempty"`
+	// Says is a part of the sentence that must be written of it.
+	Says string `json:"says,omitempty"`
+	// Also are types of causes that must be named, too.
+	Also []string `json:"also,omitempty"`
+	// Later is how long after it was played the question is asked.
+	Later metav1.Duration `json:"later,omitempty"`
+	// Then is what is done to the objects.
+	Then []action `json:"then,omitempty"`
+}
+
+// action is one thing that is done to an object, TYPE/NAME.
+type action struct {
+	// Patch is a merge patch for an object, or for a subresource of it, by a field manager.
+	Target      string         `json:"target,omitempty"`
+	Patch       map[string]any `json:"patch,omitempty"`
+	Subresource string         `json:"subresource,omitempty"`
+	Manager     string         `json:"manager,omitempty"`
+	// Times is how often it is done; in the texts of the patch, numbers that are "TIMES" are the number of the turn.
+	Times int `json:"times,omitempty"`
+	// Delete deletes an object: background, foreground or orphan.
+	Delete string `json:"delete,omitempty"`
+	Policy string `json:"policy,omitempty"`
+	// Refused waits until the object may not be created: admission policies and webhooks take a moment to be seen.
+	Refused map[string]any `json:"refused,omitempty"`
+}
+
+var only = flag.String("situation", "", "play only the situations whose names contain this")
+
+// patience bounds what a test waits for on a busy machine; nothing is timed by it.
+const patience = 3 * time.Minute
+
+// stage is a control plane on which situations are played.
+type stage struct {
+	config *rest.Config
+	client dynamic.Interface
+}
+
+func newStage(t *testing.T, names ...string) *stage {
+	t.Helper()
+	options := runlocal.Options{API: api.Options{DefaultServiceAccounts: true}, NoScheduling: true}
+	if len(names) > 0 {
+		selected, err := controllers.Select(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.NoScheduling, options.Nodes, options.Controllers = false, 3, selected
+	}
+	s, err := runlocal.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	config := s.Config()
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := &stage{config, client}
+	if len(names) == 0 {
+		on.addNode(t)
+	}
+	return on
+}
+
+// addNode makes the node that pods of situations are on, as simulated nodes are named.
+func (s *stage) addNode(t *testing.T) {
+	t.Helper()
+	nodes := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+	node := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-1"},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
+	}}
+	if _, err := nodes.Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCorpus plays every situation, and asks why. Of a broken one the cause must be named first, of a healthy one
+// nothing.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("testdata/corpus/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no situations: %v", err)
+	}
+	groups := map[bool][]string{}
+	read := map[string]*player{}
+	broken, healthy := 0, 0
+	for _, file := range files {
+		p := readSituation(t, file)
+		if !strings.Contains(p.name, *only) {
+			continue
+		}
+		read[file] = p
+		groups[p.Controllers] = append(groups[p.Controllers], file)
+		if p.Cause == "" {
+			healthy++
+		} else {
+			broken++
+		}
+	}
+	t.Logf("%d broken situations and %d healthy ones", broken, healthy)
+	for _, withControllers := range []bool{false, true} {
+		name, names := "alone", []string(nil)
+		if withControllers {
+			name, names = "controllers", []string{"*"}
+		}
+		t.Run(name, func(t *testing.T) {
+			if len(groups[withControllers]) == 0 {
+				t.Skip("none")
+			}
+			on := newStage(t, names...)
+			for _, file := range groups[withControllers] {
+				read[file].define(t, on)
+			}
+			for _, file := range groups[withControllers] {
+				t.Run("play/"+read[file].name, func(t *testing.T) { read[file].play(t, on) })
+			}
+			for _, file := range groups[withControllers] {
+				t.Run("ask/"+read[file].name, func(t *testing.T) {
+					t.Parallel()
+					read[file].await(t)
+				})
+			}
+		})
+	}
+}
+
+// player plays one situation.
+type player struct {
+	situation
+	name      string
+	documents []map[string]any
+
+	stage     *stage
+	kinds     *cluster.Kinds
+	namespace string
+	uids      map[string]string
+	played    bool
+}
+
+func readSituation(t *testing.T, file string) *player {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &player{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), uids: map[string]string{}}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for first := true; ; first = false {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if first {
+			if err := yaml.UnmarshalStrict(document, &p.situation); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			continue
+		}
+		var object map[string]any
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if object != nil {
+			p.documents = append(p.documents, object)
+		}
+	}
+	return p
+}
+
+// define creates the definitions among the objects: until one is served takes as long as until all are.
+func (p *player) define(t *testing.T, on *stage) {
+	t.Helper()
+	p.stage, p.namespace = on, "why-"+strings.ToLower(p.name)
+	var err error
+	if p.kinds, err = cluster.Discover(t.Context(), on.config); err != nil {
+		t.Fatal(err)
+	}
+	p.documents = slices.DeleteFunc(p.documents, func(document map[string]any) bool {
+		if document["kind"] != "CustomResourceDefinition" {
+			return false
+		}
+		p.create(t.Context(), t, document)
+		return true
+	})
+}
+
+func (p *player) play(t *testing.T, on *stage) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var err error
+	if p.kinds, err = cluster.Discover(ctx, on.config); err != nil {
+		t.Fatal(err)
+	}
+	p.create(ctx, t, map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": p.namespace},
+	})
+	p.exists(ctx, t, "serviceaccount/default")
+	for _, document := range p.documents {
+		p.create(ctx, t, document)
+	}
+	for _, a := range p.Then {
+		p.do(ctx, t, a)
+	}
+	p.played = true
+}
+
+// await asks until the answer is right; at once if nothing acts on the objects.
+func (p *player) await(t *testing.T) {
+	if !p.played {
+		t.Skip("it was not played")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		problem, text := p.check(ctx, t)
+		if problem == "" {
+			t.Log("\n" + text)
+			return
+		}
+		if !p.Controllers || ctx.Err() != nil {
+			t.Fatalf("%s\n%s", problem, text)
+		}
+		wait(ctx)
+	}
+}
+
+// wait waits a little before something is tried again.
+func wait(ctx context.Context) {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// check asks why and returns what is wrong with the answer, with the answer.
+func (p *player) check(ctx context.Context, t *testing.T) (problem, text string) {
+	t.Helper()
+	v, err := p.ask(ctx)
+	if err != nil {
+		return err.Error(), ""
+	}
+	var out bytes.Buffer
+	o := &Options{streams: genericiooptions.IOStreams{Out: &out}, clock: clocktesting.NewFakeClock(v.now)}
+	if err := o.draw(&out, v, 0); err != nil {
+		return err.Error(), ""
+	}
+	text = out.String()
+	if problem := againstSchema(v.document()); problem != "" {
+		return problem, text
+	}
+	d := v.diagnosis
+	if p.Cause == "" {
+		switch {
+		case len(d.Causes) > 0:
+			return fmt.Sprintf("a healthy object has the cause %s", d.Causes[0].Type), text
+		case !d.Converged:
+			return "a healthy object has not converged", text
+		}
+		return "", text
+	}
+	if len(d.Causes) == 0 {
+		return "no cause is named, want " + p.Cause, text
+	}
+	first := d.Causes[0]
+	shown := first.Node().Kind.Kind + "/" + first.Node().Name
+	prefix, isPrefix := strings.CutSuffix(p.Of, "*")
+	switch {
+	case string(first.Type) != p.Cause:
+		return fmt.Sprintf("the cause %s is named first, want %s", first.Type, p.Cause), text
+	case p.Of != "" && shown != p.Of && !(isPrefix && strings.HasPrefix(shown, prefix)):
+		return fmt.Sprintf("%s shows it, want %s", shown, p.Of), text
+	case !strings.Contains(v.sentence(first), p.Says):
+		return fmt.Sprintf("it says %q, without %q", v.sentence(first), p.Says), text
+	case d.Converged:
+		return "it has converged", text
+	case len(first.Evidence) == 0:
+		return "there is no evidence", text
+	case len(v.commands.of(first)) == 0:
+		return "there is no command", text
+	}
+	for _, also := range p.Also {
+		if !slices.ContainsFunc(v.document().Causes, func(c v1alpha1.DiagnosedCause) bool { return string(c.Type) == also }) {
+			return "the cause " + also + " is not named", text
+		}
+	}
+	if problem := sameStory(v); problem != "" {
+		return problem, text
+	}
+	return "", text
+}
+
+// againstSchema returns what is wrong with a document according to its schema.
+func againstSchema(document any) string {
+	text, err := json.Marshal(document)
+	if err == nil {
+		err = schematest.Check("../../../../docs/why.schema.json", bytes.NewReader(text))
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// sameStory reports a cause that status would not see: the object that shows the likeliest cause is well by its own
+// status and says nothing, and no Event, reference or Service explains that.
+func sameStory(v *view) string {
+	first := v.diagnosis.Causes[0]
+	last := first.Chain[len(first.Chain)-1]
+	if last.Facts.Status.Status == treestatus.Missing {
+		return ""
+	}
+	fromElsewhere := slices.ContainsFunc(first.Evidence, func(e inspect.Evidence) bool {
+		return e.Source != "Condition" && !strings.HasPrefix(e.Name, "status.conditions")
+	})
+	if last.Facts.Current() && last.Facts.Reason == "" && !fromElsewhere {
+		return "status says nothing of it"
+	}
+	return ""
+}
+
+// ask runs the command's reading.
+func (p *player) ask(ctx context.Context) (*view, error) {
+	reader, err := cluster.NewReader(p.stage.config)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := cluster.Discover(ctx, p.stage.config)
+	if err != nil {
+		return nil, err
+	}
+	p.kinds = kinds
+	flags := connect.NewTargetFlags()
+	named, err := flags.Parse([]string{p.expand(p.Ask)})
+	if err != nil {
+		return nil, err
+	}
+	targets, err := named.Resolve(kinds, p.namespace)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().Add(p.Later.Duration)
+	q := &query{
+		options: &Options{
+			connection: &connect.Connection{Config: p.stage.config, Namespace: p.namespace, Program: "kubectl reconcile"},
+			clock:      clocktesting.NewFakeClock(now),
+		},
+		cluster: &connect.Cluster{Kinds: kinds, Reader: reader}, target: targets[0],
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newView(q, s, now), nil
+}
+
+// do does one action.
+func (p *player) do(ctx context.Context, t *testing.T, a action) {
+	t.Helper()
+	switch {
+	case a.Refused != nil:
+		p.refused(ctx, t, a.Refused)
+	case a.Delete != "":
+		resource, name := p.resource(t, p.expand(a.Delete))
+		policy := metav1.DeletionPropagation("Background")
+		if a.Policy != "" {
+			policy = metav1.DeletionPropagation(a.Policy)
+		}
+		if err := resource.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		p.patch(ctx, t, a)
+	}
+}
+
+func (p *player) patch(ctx context.Context, t *testing.T, a action) {
+	t.Helper()
+	resource, name := p.resource(t, p.expand(a.Target))
+	var subresources []string
+	if a.Subresource != "" {
+		subresources = []string{a.Subresource}
+	}
+	for turn := range max(a.Times, 1) {
+		patch, err := json.Marshal(p.expandAll(a.Patch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch = bytes.ReplaceAll(patch, []byte(`"TIMES"`), []byte(fmt.Sprint(turn+1)))
+		manager := a.Manager
+		if manager == "" {
+			manager = "test"
+		}
+		if _, err := resource.Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: manager}, subresources...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (p *player) exists(ctx context.Context, t *testing.T, target string) {
+	t.Helper()
+	resource, name := p.resource(t, target)
+	for {
+		_, err := resource.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			return
+		}
+		if !apierrors.IsNotFound(err) || ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		wait(ctx)
+	}
+}
+
+// refused waits until an object may not be created.
+func (p *player) refused(ctx context.Context, t *testing.T, document map[string]any) {
+	t.Helper()
+	obj := &unstructured.Unstructured{Object: p.expandAll(document).(map[string]any)}
+	resource, _ := p.resource(t, obj.GetKind()+"/"+obj.GetName())
+	for {
+		_, err := resource.Create(ctx, obj.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsInternalError(err) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("it may be created: %v", err)
+		}
+		wait(ctx)
+	}
+}
+
+// resource returns the client of an object, TYPE/NAME, and its name.
+func (p *player) resource(t *testing.T, target string) (dynamic.ResourceInterface, string) {
+	t.Helper()
+	typeName, name, _ := strings.Cut(target, "/")
+	kind, err := p.kinds.Resolve(typeName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind.Namespaced {
+		return p.stage.client.Resource(kind.GVR()).Namespace(p.namespace), name
+	}
+	return p.stage.client.Resource(kind.GVR()), name
+}
+
+// create creates an object, and writes its status if it has one. A definition is waited for.
+func (p *player) create(ctx context.Context, t *testing.T, document map[string]any) {
+	t.Helper()
+	obj := &unstructured.Unstructured{Object: p.expandAll(document).(map[string]any)}
+	status, hasStatus := obj.Object["status"]
+	gvk := obj.GroupVersionKind()
+	kind, ok, err := p.kinds.Lookup(gvk)
+	for !ok && ctx.Err() == nil { // its definition has just been created
+		wait(ctx)
+		if p.kinds, err = cluster.Discover(ctx, p.stage.config); err != nil {
+			t.Fatal(err)
+		}
+		kind, ok, err = p.kinds.Lookup(gvk)
+	}
+	if err != nil || !ok {
+		t.Fatalf("%s: %v", gvk, err)
+	}
+	var resource dynamic.ResourceInterface = p.stage.client.Resource(kind.GVR())
+	if kind.Namespaced {
+		namespace := p.namespace
+		if own := obj.GetNamespace(); own != "" {
+			namespace = own
+		}
+		obj.SetNamespace(namespace)
+		resource = p.stage.client.Resource(kind.GVR()).Namespace(namespace)
+	}
+	created, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: "test"})
+	if err != nil {
+		t.Fatalf("%s %s: %v", gvk.Kind, obj.GetName(), err)
+	}
+	p.uids[obj.GetName()] = string(created.GetUID())
+	p.uids[gvk.Kind+"/"+obj.GetName()] = string(created.GetUID())
+	if !hasStatus || !kind.HasStatus {
+		return
+	}
+	created.Object["status"] = status
+	if _, err := resource.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "controller"}); err != nil {
+		t.Fatalf("status of %s %s: %v", gvk.Kind, obj.GetName(), err)
+	}
+}
+
+// expandAll expands every text of a value.
+func (p *player) expandAll(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for k, v := range value {
+			out[p.expand(k)] = p.expandAll(v)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, v := range value {
+			out[i] = p.expandAll(v)
+		}
+		return out
+	case string:
+		return p.expand(value)
+	}
+	return value
+}
+
+func (p *player) expand(text string) string {
+	text = strings.ReplaceAll(text, "NAMESPACE", p.namespace)
+	if name, ok := strings.CutPrefix(text, "uid-of:"); ok {
+		return p.uids[name]
+	}
+	if ago, ok := strings.CutPrefix(text, "ago:"); ok {
+		if d, err := time.ParseDuration(ago); err == nil {
+			return time.Now().Add(-d).UTC().Format(time.RFC3339)
+		}
+	}
+	return text
+}

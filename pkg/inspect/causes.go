@@ -1,0 +1,340 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// causeFinder finds the causes of one object.
+type causeFinder struct {
+	subject
+	report   Report
+	observed Observations
+	events   events
+	writers  []fieldManager
+	created  time.Time
+	found    []Cause
+}
+
+// add notes a cause. Its time is that of the report if it has none.
+func (f *causeFinder) add(c Cause) {
+	if c.Since == nil {
+		c.Since = f.report.Since
+	}
+	f.found = append(f.found, c)
+}
+
+// foundSpecific reports whether something was found that explains the state.
+func (f *causeFinder) foundSpecific() bool {
+	return slices.ContainsFunc(f.found, func(c Cause) bool { return c.Weight == Specific })
+}
+
+// causeRules find causes of built-in kinds.
+var causeRules = map[string]func(*causeFinder){
+	"/Node":                               (*causeFinder).nodeCauses,
+	"/Namespace":                          (*causeFinder).namespaceCauses,
+	"/PersistentVolume":                   (*causeFinder).volumeCauses,
+	"/PersistentVolumeClaim":              (*causeFinder).claimCauses,
+	"/Pod":                                (*causeFinder).podCauses,
+	"/ReplicationController":              (*causeFinder).replicaSetCauses,
+	"/Service":                            (*causeFinder).serviceCauses,
+	"apps/DaemonSet":                      (*causeFinder).daemonSetCauses,
+	"apps/Deployment":                     (*causeFinder).deploymentCauses,
+	"apps/ReplicaSet":                     (*causeFinder).replicaSetCauses,
+	"apps/StatefulSet":                    (*causeFinder).statefulSetCauses,
+	"autoscaling/HorizontalPodAutoscaler": (*causeFinder).autoscalerCauses,
+	"batch/CronJob":                       (*causeFinder).cronJobCauses,
+	"batch/Job":                           (*causeFinder).jobCauses,
+	"networking.k8s.io/Ingress":           (*causeFinder).ingressCauses,
+	"policy/PodDisruptionBudget":          (*causeFinder).budgetCauses,
+	"storage.k8s.io/VolumeAttachment":     (*causeFinder).attachmentCauses,
+	"apiregistration.k8s.io/APIService":   (*causeFinder).apiServiceCauses,
+}
+
+func (f *causeFinder) find() {
+	deleting := f.text("metadata", "deletionTimestamp") != ""
+	f.controllerEvidence()
+	if !deleting {
+		f.generationNotSeen()
+	}
+	rule := causeRules[f.group+"/"+f.kind]
+	switch {
+	case rule != nil:
+		rule(f)
+	case f.report.Status.Status == Suspended:
+		f.paused("spec")
+	case !deleting && f.report.NotReady():
+		f.customCauses()
+	}
+	if deleting {
+		f.finalizers()
+	}
+	if f.report.NotReady() || f.report.Drifted() {
+		f.fieldFights()
+	}
+	if f.report.NotReady() && len(f.found) == 0 && !deleting {
+		f.add(Cause{
+			Type: StateFailed, Certainty: Likely, Weight: Symptom, Detail: cmp.Or(f.report.Reason, f.report.Status.Status),
+		})
+	}
+}
+
+// controllerEvidence notes what controllers said that were run on a copy of the object, or in dry run.
+func (f *causeFinder) controllerEvidence() {
+	for _, e := range f.observed.Controllers {
+		c := refusal(e.Text)
+		if c.Type == "" {
+			c = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(e.Text)}
+		}
+		c.Certainty, c.Evidence = Certain, []Evidence{e}
+		f.add(c)
+	}
+}
+
+// generationNotSeen is for an object whose controller has not observed the latest change.
+func (f *causeFinder) generationNotSeen() {
+	d := f.report.Drift
+	var detail string
+	since := d.Since
+	switch d.State {
+	case Behind:
+		detail = fmt.Sprintf("its controller has observed generation %d, not %d", *d.Observed, d.Generation)
+	case NeverSeen:
+		detail = "its controller has never observed it"
+		since = &metav1.Time{Time: f.created}
+	case InSync, NotReported, Ahead:
+		return
+	}
+	c := Cause{Type: GenerationNotSeen, Certainty: Likely, Weight: Specific, Detail: detail, Since: since}
+	const field = "status.observedGeneration"
+	if d.Observed != nil {
+		c.evident(FromField, field, fmt.Sprintf("%d, of metadata.generation %d", *d.Observed, d.Generation), since)
+	} else {
+		c.evident(FromField, field, fmt.Sprintf("none, of metadata.generation %d", d.Generation), since)
+	}
+	if since != nil && f.observed.Now.Sub(since.Time) < neverSeenAfter {
+		c.Certainty = Possible // it has had little time
+	}
+	if l := f.observed.Lease; l != nil {
+		c.Evidence = append(c.Evidence, l.evidence(f.observed.Now))
+		if l.Expired(f.observed.Now) {
+			c.Certainty, c.Detail = Certain, detail+"; "+l.Name+" does not run"
+		}
+	}
+	if w, ok := f.lastStatusWrite(); ok {
+		c.Evidence = append(c.Evidence, Evidence{
+			Source: FromWriter, Name: w.Manager, Text: "wrote the status last", Time: w.Time,
+		})
+	}
+	if k := f.observed.Kind; k != nil && k.Objects > 1 {
+		c.Evidence = append(c.Evidence, k.evidence())
+	}
+	f.add(c)
+}
+
+// evident appends evidence to a cause.
+func (c *Cause) evident(source EvidenceSource, name, text string, at *metav1.Time) {
+	c.Evidence = append(c.Evidence, Evidence{Source: source, Name: name, Text: text, Time: at})
+}
+
+// evidence describes the Lease.
+func (l *Lease) evidence(now time.Time) Evidence {
+	out := Evidence{Source: FromLease, Name: l.Name, Text: "held by " + l.Holder}
+	if !l.Renewed.IsZero() {
+		out.Time = &metav1.Time{Time: l.Renewed}
+	}
+	switch {
+	case l.Missing:
+		out.Text = "does not exist"
+	case l.Holder == "":
+		out.Text = "held by no process"
+	case l.Expired(now):
+		out.Text += ", which does not renew it any more"
+	}
+	return out
+}
+
+// lastStatusWrite returns the manager that wrote the status last.
+func (f *causeFinder) lastStatusWrite() (Writer, bool) {
+	var last Writer
+	found := false
+	for _, m := range f.writers {
+		_, status := m.fields.below(step{name: "status"})
+		if (m.Subresource == "status" || status) && (!found || m.isLaterThan(last)) {
+			last, found = m.Writer, true
+		}
+	}
+	return last, found
+}
+
+// paused is for an object that its user has paused by a field.
+func (f *causeFinder) paused(field string) {
+	c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
+	c.evident(FromField, field, f.report.Reason, nil)
+	f.add(c)
+}
+
+// conditionEvidence returns a condition as evidence.
+func conditionEvidence(c Condition) Evidence {
+	text := c.Status
+	if c.Reason != "" {
+		text += " " + c.Reason
+	}
+	if message := firstLine(c.Message); message != "" {
+		text += ": " + TrimForbidden(message)
+	}
+	return Evidence{Source: FromCondition, Name: c.Type, Text: text, Time: c.Since}
+}
+
+// refused notes that the API server refuses what the controller writes, by a condition and Events with these reasons. A
+// refusal that a condition reports is certain to be of the present; an Event may be old.
+func (f *causeFinder) refused(c Condition, reasons ...string) bool {
+	var out []Cause
+	note := func(message string, e Evidence, certainty Certainty) {
+		cause := refusal(message)
+		if cause.Type == "" {
+			cause = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(TrimForbidden(message))}
+		}
+		cause.Certainty, cause.Evidence, cause.Since = certainty, []Evidence{e}, e.Time
+		for i := range out {
+			if out[i].Type != cause.Type || !sameReference(out[i].Refers, cause.Refers) {
+				continue
+			}
+			told := slices.ContainsFunc(out[i].Evidence, func(known Evidence) bool {
+				return known.Source == e.Source && known.Text == e.Text
+			})
+			if !told {
+				out[i].Evidence = append(out[i].Evidence, e)
+			}
+			return
+		}
+		out = append(out, cause)
+	}
+	if c.Message != "" {
+		note(c.Message, conditionEvidence(c), Certain)
+	}
+	for _, e := range f.events {
+		if slices.Contains(reasons, e.Reason) && len(out) < 2 {
+			ev := e.evidence()
+			ev.Text = cutDetail(ev.Text)
+			note(e.text(), ev, Likely)
+		}
+	}
+	for _, cause := range out {
+		f.add(cause)
+	}
+	return len(out) > 0
+}
+
+func sameReference(a, b *Reference) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// counts notes what an object that counts others lacks of them.
+func (f *causeFinder) counts() {
+	if f.report.NotReady() && f.report.Status.Status != Terminating {
+		f.add(Cause{Type: PodsNotReady, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason})
+	}
+}
+
+// finalizers is for an object that is being deleted. Who removes those of Kubernetes itself, the caller knows.
+func (f *causeFinder) finalizers() {
+	all := f.strings("metadata", "finalizers")
+	since := deletionRequested(f.values)
+	for _, name := range all {
+		c := Cause{Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name, Since: since}
+		c.evident(FromField, "metadata.finalizers", name, since)
+		f.add(c)
+	}
+}
+
+// customCauses is for an object of which only conventions are known.
+func (f *causeFinder) customCauses() {
+	if f.report.Unreported() {
+		c := Cause{Type: NoStatus, Certainty: Likely, Weight: General, Detail: noStatus}
+		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+			c.Certainty, c.Weight = Possible, Symptom
+		}
+		c.evident(FromField, "status", "not set", nil)
+		f.add(c)
+		return
+	}
+	for _, c := range f.conditions {
+		if !c.Bad && (c.Status == "True" || c.Polarity == Neutral || !c.isSummary()) {
+			continue
+		}
+		cause := refusal(c.Message)
+		if cause.Type == "" || cause.Type == WriteRefused {
+			cause = Cause{Type: ConditionFailed, Weight: General, Detail: reasonOf(c)}
+		}
+		cause.Certainty, cause.Part = Certain, c.prefixed("condition "+c.Type)
+		cause.Evidence, cause.Since = []Evidence{conditionEvidence(c)}, c.Since
+		if c.Status == "Unknown" {
+			cause.Certainty = Likely
+		}
+		f.add(cause)
+	}
+	if len(f.found) == 0 {
+		weight, kind := General, StateFailed
+		if f.report.Status.Status == InProgress {
+			weight, kind = Symptom, InProgressState
+		}
+		c := Cause{Type: kind, Certainty: Likely, Weight: weight, Detail: cmp.Or(f.report.Reason, f.report.Status.Status)}
+		c.evident(FromField, "status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
+		f.add(c)
+	}
+	f.warnings()
+}
+
+// warnings adds, as evidence of what was found, the last Warnings of an object whose Events no rule knows.
+func (f *causeFinder) warnings() {
+	if len(f.found) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for _, e := range f.events {
+		if e.Type == "Warning" && !seen[e.Reason] && len(seen) < 2 {
+			seen[e.Reason] = true
+			f.found[0].Evidence = append(f.found[0].Evidence, e.evidence())
+		}
+	}
+}
+
+// recently is how short a time ago several managers must have set a field for it to be a fight.
+const recently = 10 * time.Minute
+
+// fieldFights is for an object that is changed again and again: its generation has grown fast, and several managers
+// have written its spec lately.
+func (f *causeFinder) fieldFights() {
+	age := f.observed.Now.Sub(f.created)
+	const fast = 2.0 // changes of the spec a minute
+	if f.created.IsZero() || f.drift.Generation < 20 || float64(f.drift.Generation) < fast*age.Minutes() {
+		return
+	}
+	var names []string
+	var evidence []Evidence
+	for _, m := range f.writers {
+		_, spec := m.fields.below(step{name: "spec"})
+		if spec && m.Time != nil && f.observed.Now.Sub(m.Time.Time) < recently && !slices.Contains(names, m.Manager) {
+			names = append(names, m.Manager)
+			evidence = append(evidence, Evidence{
+				Source: FromWriter, Name: m.Manager, Text: "wrote the spec", Time: m.Time,
+			})
+		}
+	}
+	if len(names) < 2 {
+		return
+	}
+	c := Cause{
+		Type: FieldFight, Certainty: Likely, Weight: Specific,
+		Detail:   strings.Join(names, " and ") + " change it in turn",
+		Evidence: evidence,
+	}
+	c.evident(FromField, "metadata.generation", fmt.Sprintf("%d", f.drift.Generation), nil)
+	f.add(c)
+}

@@ -1,0 +1,160 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestRefusals: the messages are those of Kubernetes v1.37.1, as controllers report them.
+func TestRefusals(t *testing.T) {
+	for _, row := range []struct {
+		message string
+		cause   CauseType
+		refers  string
+		detail  string
+	}{
+		{
+			`pods "web-1" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1`,
+			QuotaExceeded, "ResourceQuota/few", "requested: pods=1, used: pods=1, limited: pods=1",
+		},
+		{
+			`pods "web-1" is forbidden: failed quota: cpu: must specify limits.cpu for: web`,
+			QuotaExceeded, "ResourceQuota/cpu", "must specify limits.cpu for: web",
+		},
+		{
+			`pods "web-1" is forbidden: [maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]`,
+			LimitRangeViolated, "", "maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]",
+		},
+		{
+			`pods "web-1" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found`,
+			MissingObject, "ServiceAccount/robot", `error looking up service account shop/robot: serviceaccount "robot" not found`,
+		},
+		{
+			`pods "web-1" is forbidden: no PriorityClass with name urgent was found`,
+			MissingObject, "PriorityClass/urgent", "no PriorityClass with name urgent was found",
+		},
+		{
+			`pods "web-1" is forbidden: pod rejected: RuntimeClass "gvisor" not found`,
+			MissingObject, "RuntimeClass/gvisor", `RuntimeClass "gvisor" not found`,
+		},
+		{
+			`Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: Post "https://h.n.svc:443/?timeout=10s": context deadline exceeded`,
+			WebhookUnreachable, "", `Post "https://h.n.svc:443/?timeout=10s": context deadline exceeded`,
+		},
+		{`admission webhook "a.example.com" denied the request: no`, AdmissionDenied, "", "no"},
+		{`admission webhook "a.example.com" denied the request without explanation`, AdmissionDenied, "", ""},
+		{
+			`pods "web-1" is forbidden: violates PodSecurity "restricted:latest": hostNetwork=true`,
+			AdmissionDenied, "", `violates PodSecurity "restricted:latest": hostNetwork=true`,
+		},
+		{
+			`pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods" in API group "" in the namespace "c"`,
+			AccessDenied, "", `User "system:serviceaccount:a:b" cannot create resource "pods" in API group "" in the namespace "c"`,
+		},
+		{`Deployment.apps "web" is invalid: spec.replicas: Invalid value: -1`, "", "", ""},
+		{"", "", "", ""},
+	} {
+		got := refusal(row.message)
+		refers := ""
+		if got.Refers != nil {
+			refers = got.Refers.Kind + "/" + got.Refers.Name
+		}
+		if got.Type != row.cause || refers != row.refers || got.Detail != row.detail {
+			t.Errorf("%s:\n%s %s %q, want %s %s %q", row.message, got.Type, refers, got.Detail, row.cause, row.refers, row.detail)
+		}
+	}
+}
+
+func TestPullProblems(t *testing.T) {
+	for _, row := range []struct{ reason, message, want string }{
+		{"ErrImagePull", "rpc error: code = NotFound desc = failed to pull: not found", "not found"},
+		{"ErrImagePull", "manifest unknown: manifest unknown", "not found"},
+		{"ErrImagePull", "unexpected status: 401 Unauthorized", "access denied"},
+		{"ErrImagePull", "pull access denied, repository does not exist or may require authorization", "access denied"},
+		{"ErrImagePull", "toomanyrequests: You have reached your pull rate limit", "the registry limits pulls"},
+		{"ErrImagePull", "dial tcp: lookup registry.invalid: no such host", "the registry cannot be reached"},
+		{"InvalidImageName", "couldn't parse image name", "the name is not valid"},
+		{"ErrImageNeverPull", "", "it is not on the node, and imagePullPolicy is Never"},
+		{"ImagePullBackOff", "Back-off pulling image", ""},
+	} {
+		if got := pullProblem(row.reason, row.message); got != row.want {
+			t.Errorf("%s %s: %q, want %q", row.reason, row.message, got, row.want)
+		}
+	}
+}
+
+// TestCausesDependOnTime: a controller has a moment to see a change before it is said not to act.
+func TestCausesDependOnTime(t *testing.T) {
+	obj := fromYAML(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [
+  {manager: kubectl, operation: Update, time: "2026-01-01T01:00:00Z", fieldsV1: {"f:spec": {}}},
+  {manager: kube-controller-manager, operation: Update, subresource: status, time: "2026-01-01T00:00:05Z", fieldsV1: {"f:status": {}}}]}
+spec: {replicas: 1}
+status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}
+`)
+	changed := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	held := &Lease{Name: "kube-controller-manager", Holder: "cp-1", Renewed: changed, Lasts: 15 * time.Second}
+	for _, row := range []struct {
+		reason string
+		after  time.Duration
+		lease  *Lease
+		want   Certainty
+	}{
+		{"just now", time.Second, nil, Possible},
+		{"later", time.Minute, nil, Likely},
+		{"its lease is held", 10 * time.Second, held, Possible},
+		{"its lease has expired", time.Minute, held, Certain},
+		{"its lease does not exist", time.Minute, &Lease{Name: "x", Missing: true}, Certain},
+	} {
+		now := changed.Add(row.after)
+		causes := Causes(obj, Inspect(obj, nil).At(now), Observations{Now: now, Lease: row.lease})
+		i := slices.IndexFunc(causes, func(c Cause) bool { return c.Type == GenerationNotSeen })
+		if i < 0 {
+			t.Errorf("%s: not found in %v", row.reason, causes)
+			continue
+		}
+		if causes[i].Certainty != row.want {
+			t.Errorf("%s: %s, want %s", row.reason, causes[i].Certainty, row.want)
+		}
+		if e := causes[i].Evidence; e[len(e)-1].Name != "kube-controller-manager" {
+			t.Errorf("%s: the writer of the status is not among the evidence: %v", row.reason, e)
+		}
+	}
+}
+
+// TestControllerEvidence: what a controller says that was run on a copy of the object is a cause, whatever the object
+// says of itself.
+func TestControllerEvidence(t *testing.T) {
+	obj := fromYAML(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, generation: 1}
+spec: {replicas: 1}
+status: {observedGeneration: 1, replicas: 0}
+`)
+	causes := Causes(obj, Inspect(obj, nil), Observations{Controllers: []Evidence{{
+		Source: FromController, Name: "statefulset-controller",
+		Text: `create Pod db-0: pods "db-0" is forbidden: exceeded quota: few, requested: pods=1`,
+	}}})
+	if len(causes) == 0 || causes[0].Type != QuotaExceeded || causes[0].Certainty != Certain || len(causes[0].Evidence) != 1 {
+		t.Errorf("%+v", causes)
+	}
+}
+
+// TestEventTexts: what all messages share is left out.
+func TestEventTexts(t *testing.T) {
+	e := Event{Message: `(combined from similar events): Error creating: pods "web-x" is forbidden: exceeded quota: q`}
+	if got := e.text(); got != "exceeded quota: q" {
+		t.Errorf("%q", got)
+	}
+	e.Last = metav1.Now()
+	if got := e.evidence(); got.Time == nil || strings.Contains(got.Text, "combined") {
+		t.Errorf("%+v", got)
+	}
+}

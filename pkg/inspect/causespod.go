@@ -1,0 +1,433 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// podCauses goes by what the pod's status says: see subject.pod, which determines its status in the same order.
+func (f *causeFinder) podCauses() {
+	if f.text("metadata", "deletionTimestamp") != "" || f.report.Current() {
+		return
+	}
+	containers := containersOf(f.values)
+	switch f.text("status", "phase") {
+	case "Failed":
+		f.failedPodCauses(containers)
+		return
+	case "Unknown":
+		return // its node says why
+	}
+	if f.notScheduled() {
+		return
+	}
+	for _, c := range containers {
+		if c.cannotRun() {
+			f.containerCauses(c)
+		}
+	}
+	if len(f.found) == 0 {
+		for _, c := range containers {
+			f.waitingContainer(c)
+		}
+	}
+	f.setupEvents(containers)
+	if gate := f.missingGate(); gate != "" && f.condition("ContainersReady").Status == "True" {
+		c := Cause{Type: ReadinessGate, Certainty: Certain, Weight: Specific, Detail: gate}
+		c.evident(FromField, "spec.readinessGates", gate, nil)
+		f.add(c)
+	}
+	if len(f.found) == 0 {
+		f.add(Cause{Type: PodStarting, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason})
+	}
+}
+
+// failedPodCauses is for a pod whose phase is Failed.
+func (f *causeFinder) failedPodCauses(containers []Container) {
+	if reason := f.text("status", "reason"); reason != "" {
+		c := Cause{
+			Type: PodFailed, Certainty: Certain, Weight: Specific,
+			Detail: withReason(reason, firstLine(f.text("status", "message"))),
+		}
+		c.evident(FromField, "status.reason", c.Detail, nil)
+		f.add(c)
+		return
+	}
+	for _, c := range containers {
+		if c.failed() {
+			f.containerCauses(c)
+		}
+	}
+	if len(f.found) == 0 {
+		c := Cause{Type: PodFailed, Certainty: Certain, Weight: General, Detail: cmp.Or(f.report.Reason, "failed")}
+		c.evident(FromField, "status.phase", "Failed", nil)
+		f.add(c)
+	}
+}
+
+// notScheduled is for a pod that has no node, and reports whether it is one.
+func (f *causeFinder) notScheduled() bool {
+	scheduled := f.condition("PodScheduled")
+	switch {
+	case scheduled.Status == "False" && scheduled.Reason == "SchedulingGated":
+		f.add(Cause{
+			Type: SchedulingGated, Certainty: Certain, Weight: Specific,
+			Detail: f.report.Reason, Evidence: []Evidence{conditionEvidence(scheduled)},
+		})
+	case scheduled.Status == "False":
+		message, _, _ := strings.Cut(firstLine(scheduled.Message), " preemption: ")
+		c := Cause{
+			Type: Unschedulable, Certainty: Certain, Weight: Specific, Detail: cmp.Or(message, scheduled.Reason),
+			Evidence: []Evidence{conditionEvidence(scheduled)}, Since: scheduled.Since,
+		}
+		for _, reason := range []string{"NotTriggerScaleUp", "FailedScheduling"} {
+			if e, ok := f.events.with("", reason); ok && e.text() != scheduled.Message {
+				c.Evidence = append(c.Evidence, e.evidence())
+			}
+		}
+		f.add(c)
+	case f.text("spec", "nodeName") == "" && scheduled.Status != "True":
+		c := Cause{
+			Type: NotScheduled, Certainty: Likely, Weight: Specific,
+			Detail: "no scheduler has considered it", Since: &metav1.Time{Time: f.created},
+		}
+		if name := f.text("spec", "schedulerName"); name != "" && name != "default-scheduler" {
+			c.Detail = "the scheduler " + name + " has not considered it"
+		}
+		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+			c.Certainty, c.Weight = Possible, Symptom
+		}
+		c.evident(FromField, "spec.nodeName", "not set", nil)
+		if l := f.observed.Lease; l != nil {
+			c.Evidence = append(c.Evidence, l.evidence(f.observed.Now))
+			if l.Expired(f.observed.Now) {
+				c.Certainty, c.Detail = Certain, c.Detail+"; "+l.Name+" does not run"
+			}
+		}
+		f.add(c)
+	default:
+		return false
+	}
+	return true
+}
+
+var (
+	missingOfContainer = regexp.MustCompile(`(?i)\b(secret|configmap) "([^"]+)" not found`)
+	missingKey         = regexp.MustCompile(`couldn't find key (\S+) in (Secret|ConfigMap) ([^/\s]+)/(\S+)`)
+	missingKeyOfVolume = regexp.MustCompile(`references non-existent (?:secret|config) key: (\S+)`)
+	missingVolumeFrom  = regexp.MustCompile(
+		`(?i)MountVolume\.SetUp failed for volume "([^"]+)"[^:]*: .*?(secret|configmap) "([^"]+)" not found`)
+)
+
+// partOf names a container as the part of a pod.
+func partOf(c Container) string {
+	if c.Type == MainContainer {
+		return "container " + c.Name
+	}
+	return c.Type + " container " + c.Name
+}
+
+// stateField is the path of the state of a container.
+func (c Container) stateField(state string) string {
+	list := map[string]string{
+		MainContainer: "containerStatuses", InitContainer: "initContainerStatuses",
+		SidecarContainer: "initContainerStatuses", EphemeralContainer: "ephemeralContainerStatuses",
+	}[c.Type]
+	return "status." + list + "[name=" + c.Name + "]." + state
+}
+
+// containerCauses is for a container that cannot start, or does not keep running.
+func (f *causeFinder) containerCauses(c Container) {
+	message := firstLine(c.Message)
+	cause := Cause{Certainty: Certain, Weight: Specific, Part: partOf(c)}
+	cause.evident(FromField, c.stateField("state"), joinReason(c.Reason, "", message), nil)
+	switch {
+	case strings.Contains(c.Reason, "Image"), c.Reason == "RegistryUnavailable", c.Reason == "SignatureValidationFailed":
+		cause.Type = ImagePull
+		failed, reported := f.events.with(c.Image, "Failed", "InspectFailed", "ErrImageNeverPull")
+		if reported {
+			cause.Evidence = append(cause.Evidence, failed.evidence())
+		}
+		cause.Detail = "image " + c.Image + withSeparator(": ", pullProblem(c.Reason, message+" "+failed.text()))
+	case c.Reason == "CreateContainerConfigError" && f.missingFor(&cause, message):
+	case c.Reason == "CrashLoopBackOff" || c.State == "terminated":
+		f.exited(&cause, c)
+	default:
+		cause.Type, cause.Detail = ContainerNotStarted, joinReason(c.Reason, "", message)
+	}
+	f.add(cause)
+}
+
+// pullProblem is what a registry answered, in few words; empty if the message does not tell.
+func pullProblem(reason, message string) string {
+	switch reason {
+	case "InvalidImageName":
+		return "the name is not valid"
+	case "ErrImageNeverPull":
+		return "it is not on the node, and imagePullPolicy is Never"
+	}
+	message = strings.ToLower(message)
+	for _, p := range []struct{ problem, words string }{
+		{"the registry limits pulls", "toomanyrequests|rate limit|429"},
+		{"access denied", "unauthorized|authorization failed|denied|403 forbidden|401 unauthorized|authentication required"},
+		{"not found", "not found|manifest unknown|name unknown|does not exist|repository does not"},
+		{"the registry cannot be reached", "no such host|connection refused|i/o timeout|dial tcp|deadline exceeded|tls: |x509"},
+		{"no image for the node's platform", "no match for platform|no matching manifest|exec format"},
+		{"no space left on the node", "no space left"},
+	} {
+		if slices.ContainsFunc(strings.Split(p.words, "|"), func(w string) bool { return strings.Contains(message, w) }) {
+			return p.problem
+		}
+	}
+	return ""
+}
+
+// missingFor completes a cause by what a message says to be missing, and reports whether it says so.
+func (f *causeFinder) missingFor(cause *Cause, message string) bool {
+	namespace := f.text("metadata", "namespace")
+	if m := missingKey.FindStringSubmatch(message); m != nil {
+		cause.Type = MissingKey
+		cause.Refers = &Reference{Kind: m[2], Namespace: m[3], Name: m[4], Key: m[1]}
+		return true
+	}
+	if m := missingOfContainer.FindStringSubmatch(message); m != nil {
+		cause.Type = MissingObject
+		cause.Refers = &Reference{Kind: objectKind(m[1]), Namespace: namespace, Name: m[2]}
+		return true
+	}
+	return false
+}
+
+func objectKind(word string) string {
+	if strings.EqualFold(word, "secret") {
+		return "Secret"
+	}
+	return "ConfigMap"
+}
+
+// exited completes the cause of a container that has exited.
+func (f *causeFinder) exited(cause *Cause, c Container) {
+	status := f.containerStatus(c)
+	last := status.sub("state", "terminated")
+	if last == nil {
+		last = status.sub("lastState", "terminated")
+		if last != nil {
+			cause.evident(FromField, c.stateField("lastState.terminated"), terminationText(last), timeAt(last, "finishedAt"))
+		}
+	}
+	killed, byProbe := f.events.with(c.Name+" failed ", "Killing")
+	switch reason := cmp.Or(last.text("reason"), c.LastReason, c.Reason); {
+	case reason == "OOMKilled":
+		cause.Type, cause.Detail = OutOfMemory, f.memoryLimit(c)
+	case byProbe && strings.Contains(killed.Message, "startup probe"):
+		f.probe(cause, StartupProbe, "Startup", c)
+		return
+	case byProbe && strings.Contains(killed.Message, "liveness probe"):
+		f.probe(cause, LivenessProbe, "Liveness", c)
+		return
+	case reason == "ContainerCannotRun" || reason == "StartError":
+		cause.Type, cause.Detail = ContainerNotStarted, joinReason(reason, "", firstLine(last.text("message")))
+		return
+	default:
+		cause.Type = ContainerExits
+		if c.ExitCode != nil {
+			cause.Detail = fmt.Sprintf("exit code %d%s", *c.ExitCode, exitMeaning(*c.ExitCode))
+		}
+		if message := lastLine(last.text("message")); message != "" {
+			cause.Detail = strings.TrimPrefix(cause.Detail+": "+message, ": ")
+		}
+	}
+	if c.Restarts > 0 {
+		cause.Detail = strings.TrimPrefix(cause.Detail+", restarted "+times(c.Restarts), ", ")
+	}
+}
+
+// exitMeaning explains the exit codes that shells and the kernel give.
+func exitMeaning(code int64) string {
+	switch code {
+	case 126:
+		return " (the command cannot be executed)"
+	case 127:
+		return " (the command was not found)"
+	case 137:
+		return " (killed)"
+	case 139:
+		return " (segmentation fault)"
+	case 143:
+		return " (terminated)"
+	}
+	return ""
+}
+
+// memoryLimit describes the limit of a container, if its spec has one.
+func (f *causeFinder) memoryLimit(c Container) string {
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, spec := range f.maps("spec", list) {
+			if limit := spec.text("resources", "limits", "memory"); spec.text("name") == c.Name && limit != "" {
+				return "more than its limit of " + limit
+			}
+		}
+	}
+	return "memory of the node, or its limit"
+}
+
+func terminationText(last values) string {
+	text := cmp.Or(last.text("reason"), "terminated")
+	if code, ok := last.number("exitCode"); ok {
+		text += fmt.Sprintf(", exit code %d", code)
+	}
+	return text + withSeparator(": ", lastLine(last.text("message")))
+}
+
+func timeAt(v values, field string) *metav1.Time {
+	t, _ := v.time(field)
+	return t
+}
+
+// lastLine returns the last line of a text that is not blank: a program that fails says why at the end.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+}
+
+// containerStatus is what the kubelet reports of a container; nil if it does not.
+func (f *causeFinder) containerStatus(c Container) values {
+	for _, list := range []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"} {
+		for _, s := range f.maps("status", list) {
+			if s.text("name") == c.Name {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// waitingContainer is for a container that runs and is not ready, or has not ended if it must.
+func (f *causeFinder) waitingContainer(c Container) {
+	cause := Cause{Certainty: Certain, Weight: Specific, Part: partOf(c)}
+	running := c.State == "running"
+	switch {
+	case !running || c.Ready && (c.Type != SidecarContainer || c.Started) || c.Type == EphemeralContainer:
+		return
+	case c.Restarts > 0 && c.LastReason == "OOMKilled":
+		cause.Certainty = Likely
+		cause.evident(FromField, c.stateField("lastState"), c.LastReason, nil)
+		f.exited(&cause, c)
+	case c.Type == InitContainer:
+		cause.Type, cause.Weight = InitContainerRunning, General
+		cause.Detail = "it runs, and the pod starts when it has ended"
+		started := timeAt(f.containerStatus(c).sub("state", "running"), "startedAt")
+		cause.evident(FromField, c.stateField("state.running"), "running", started)
+	case !c.Started && f.hasProbe(c, "startupProbe"):
+		f.probe(&cause, StartupProbe, "Startup", c)
+	case c.Restarts > 0 && f.killedByProbe(c):
+		f.probe(&cause, LivenessProbe, "Liveness", c)
+	case f.hasProbe(c, "readinessProbe") || f.failsProbe("Readiness"):
+		f.probe(&cause, ReadinessProbe, "Readiness", c)
+	case c.Restarts > 0 && c.LastReason != "" && c.LastReason != "Completed":
+		cause.Certainty = Likely
+		f.exited(&cause, c)
+	default:
+		return
+	}
+	f.add(cause)
+}
+
+func (f *causeFinder) killedByProbe(c Container) bool {
+	_, killed := f.events.with(c.Name+" failed liveness probe", "Killing")
+	return killed
+}
+
+func (f *causeFinder) failsProbe(sort string) bool {
+	_, fails := f.events.with(sort+" probe ", "Unhealthy", "ProbeWarning")
+	return fails
+}
+
+// hasProbe reports whether the spec of a container has a probe.
+func (f *causeFinder) hasProbe(c Container, probe string) bool {
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, spec := range f.maps("spec", list) {
+			if spec.text("name") == c.Name && spec.sub(probe) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// probe completes the cause of a container that does not pass a probe. That it has one and is not ready is enough; an
+// Event says how it fails.
+func (f *causeFinder) probe(cause *Cause, kind CauseType, sort string, c Container) {
+	cause.Type = kind
+	if len(cause.Evidence) == 0 {
+		field := map[CauseType]string{StartupProbe: "started", ReadinessProbe: "ready"}[kind]
+		if field != "" {
+			cause.evident(FromField, c.stateField(field), "false", nil)
+		}
+	}
+	e, reported := f.events.with(sort+" probe ", "Unhealthy", "ProbeWarning")
+	if !reported {
+		cause.Certainty = Likely
+		return
+	}
+	cause.Evidence = append(cause.Evidence, e.evidence())
+	_, detail, _ := strings.Cut(firstLine(e.Message), sort+" probe failed: ")
+	cause.Detail = cutDetail(cmp.Or(strings.TrimSpace(detail), firstLine(e.Message)))
+}
+
+// setupEvents is for a pod whose containers do not start, because something that the kubelet needs for it fails.
+func (f *causeFinder) setupEvents(containers []Container) {
+	started := slices.ContainsFunc(containers, func(c Container) bool {
+		return c.State == "running" || c.State == "terminated" || c.Restarts > 0
+	})
+	if started {
+		return
+	}
+	for _, known := range []struct {
+		reasons []string
+		cause   CauseType
+	}{
+		{[]string{"FailedAttachVolume"}, VolumeNotAttached},
+		{[]string{"FailedMount", "FailedMapVolume"}, VolumeNotMounted},
+		{[]string{"FailedCreatePodSandBox", "NetworkNotReady"}, SandboxFailed},
+	} {
+		e, ok := f.events.with("", known.reasons...)
+		if !ok {
+			continue
+		}
+		c := Cause{Type: known.cause, Certainty: Certain, Weight: Specific, Detail: cutDetail(firstLine(e.text()))}
+		c.Evidence = []Evidence{e.evidence()}
+		f.missingForVolume(&c, e.Message)
+		f.add(c)
+	}
+}
+
+// missingForVolume makes the cause of a volume that cannot be mounted one of what is missing, if the message says so.
+func (f *causeFinder) missingForVolume(c *Cause, message string) {
+	if m := missingVolumeFrom.FindStringSubmatch(message); m != nil {
+		c.Type, c.Part = MissingObject, "volume "+m[1]
+		c.Refers = &Reference{Kind: objectKind(m[2]), Namespace: f.text("metadata", "namespace"), Name: m[3]}
+		return
+	}
+	m := missingKeyOfVolume.FindStringSubmatch(message)
+	if m == nil {
+		return
+	}
+	for _, v := range f.maps("spec", "volumes") {
+		for _, kind := range []struct{ field, kind, name string }{
+			{"secret", "Secret", "secretName"}, {"configMap", "ConfigMap", "name"},
+		} {
+			if name := v.text(kind.field, kind.name); name != "" && strings.Contains(message, `"`+v.text("name")+`"`) {
+				c.Type, c.Part = MissingKey, "volume "+v.text("name")
+				c.Refers = &Reference{
+					Kind: kind.kind, Namespace: f.text("metadata", "namespace"), Name: name, Key: strings.Trim(m[1], `"`),
+				}
+			}
+		}
+	}
+}

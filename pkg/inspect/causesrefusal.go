@@ -1,0 +1,69 @@
+package inspect
+
+import (
+	"regexp"
+	"strings"
+)
+
+var admissionPolicy = Reference{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}
+
+// refusals recognize why an API server has refused a write, by the messages of k8s.io/apiserver and of the admission
+// plugins of k8s.io/kubernetes/plugin/pkg/admission. The first submatch is what is particular, the second a name.
+var refusals = []struct {
+	cause   CauseType
+	refers  Reference // its kind; empty if there is no other object
+	pattern *regexp.Regexp
+}{
+	{MissingObject, Reference{Kind: "ServiceAccount"}, regexp.MustCompile(
+		`(?P<detail>error looking up service account (?P<namespace>[^/\s]*)/(?P<name>\S+?): .*not found)`)},
+	{MissingObject, Reference{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, regexp.MustCompile(
+		`(?P<detail>no PriorityClass with name (?P<name>\S+) was found)`)},
+	{MissingObject, Reference{Group: "node.k8s.io", Kind: "RuntimeClass"}, regexp.MustCompile(
+		`(?P<detail>RuntimeClass "(?P<name>[^"]+)" not found)`)},
+	{QuotaExceeded, Reference{Kind: "ResourceQuota"}, regexp.MustCompile(
+		`(?:exceeded|failed) quota: (?P<name>[^:,\s]+)(?:[:,] (?P<detail>.*))?`)},
+	{LimitRangeViolated, Reference{}, regexp.MustCompile(
+		`(?P<detail>(?:minimum|maximum) \S+ usage per \S+ is .*|\S+ max limit to request ratio per .*)`)},
+	{WebhookUnreachable, Reference{}, regexp.MustCompile(
+		`failed calling webhook "(?P<name>[^"]+)": (?:failed to call webhook: )?(?P<detail>.*)`)},
+	{AdmissionDenied, Reference{}, regexp.MustCompile(
+		`admission webhook "(?P<name>[^"]+)" denied the request(?:: (?P<detail>.*))?`)},
+	{AdmissionDenied, admissionPolicy, regexp.MustCompile(
+		`ValidatingAdmissionPolicy '(?P<name>[^']+)'(?: with binding '[^']*')? denied request: (?P<detail>.*)`)},
+	{AdmissionDenied, Reference{}, regexp.MustCompile(`(?P<detail>violates PodSecurity .*)`)},
+	{NamespaceContent, Reference{Kind: "Namespace"}, regexp.MustCompile(
+		`(?P<detail>unable to create new content in namespace (?P<name>\S+) because it is being terminated)`)},
+	{EvictionBlocked, Reference{}, regexp.MustCompile(`(?P<detail>.*disruption budget.*)`)},
+	{AccessDenied, Reference{}, regexp.MustCompile(
+		`(?P<detail>(?:[Uu]ser )?"?system:serviceaccount:\S+ cannot \S+ .*|User "[^"]*" cannot \S+ .*)`)},
+}
+
+// refusal returns the cause of a refusal by its message. Its Type is empty if the message is none that is known.
+func refusal(message string) Cause {
+	for _, r := range refusals {
+		m := r.pattern.FindStringSubmatch(message)
+		if m == nil {
+			continue
+		}
+		c := Cause{Type: r.cause, Weight: Specific}
+		refers := r.refers
+		for i, group := range r.pattern.SubexpNames() {
+			switch group {
+			case "name":
+				refers.Name = strings.Trim(m[i], `",`)
+			case "namespace":
+				refers.Namespace = m[i]
+			case "detail":
+				c.Detail = firstLine(TrimForbidden(m[i]))
+			}
+		}
+		switch {
+		case refers.Kind != "":
+			c.Refers = &refers
+		case refers.Name != "":
+			c.Part = "webhook " + refers.Name
+		}
+		return c
+	}
+	return Cause{}
+}

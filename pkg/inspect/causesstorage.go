@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"cmp"
+	"strings"
+)
+
+func (f *causeFinder) claimCauses() {
+	switch phase := f.text("status", "phase"); {
+	case f.text("metadata", "deletionTimestamp") != "":
+	case phase == "Lost":
+		c := Cause{Type: VolumeLost, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
+		c.evident(FromField, "status.phase", phase, nil)
+		if name := f.text("spec", "volumeName"); name != "" {
+			c.Refers = &Reference{Kind: "PersistentVolume", Name: name}
+		}
+		f.add(c)
+	case phase == "Bound":
+		f.resizeFailures()
+	default:
+		f.pendingClaim()
+	}
+}
+
+func (f *causeFinder) resizeFailures() {
+	for _, name := range []string{"ControllerResizeError", "NodeResizeError", "ModifyVolumeError"} {
+		if c := f.condition(name); c.Status == "True" {
+			f.add(Cause{
+				Type: ResizeFailed, Certainty: Certain, Weight: Specific, Detail: reasonOf(c),
+				Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
+			})
+		}
+	}
+	if f.report.NotReady() && len(f.found) == 0 {
+		f.counts()
+	}
+}
+
+// pendingClaim is for a claim without a volume, by the Events of the volume binder (pkg/controller/volume/events of
+// k8s.io/kubernetes) and of the external provisioner.
+func (f *causeFinder) pendingClaim() {
+	c := Cause{Type: VolumeNotBound, Certainty: Certain, Weight: General, Detail: f.report.Reason}
+	c.evident(FromField, "status.phase", cmp.Or(f.text("status", "phase"), "not set"), nil)
+	for _, e := range f.events {
+		switch e.Reason {
+		case "ProvisioningFailed":
+			if strings.Contains(e.Message, "storageclass.storage.k8s.io") && strings.Contains(e.Message, "not found") {
+				continue // the class is looked for
+			}
+			c.Type, c.Weight, c.Detail = ProvisioningFailed, Specific, cutDetail(firstLine(e.text()))
+		case "FailedBinding":
+			if f.at("spec", "storageClassName") == nil || f.text("spec", "storageClassName") == "" {
+				c.Weight, c.Detail = Specific, cutDetail(firstLine(e.text()))
+			}
+		case "WaitForFirstConsumer", "WaitForPodScheduled":
+			c.Type, c.Weight, c.Detail = WaitsForConsumer, Symptom, cutDetail(firstLine(e.text()))
+		case "ExternalProvisioning":
+			c.Detail = cutDetail(firstLine(e.text()))
+		default:
+			continue
+		}
+		c.Evidence = append(c.Evidence, e.evidence())
+		break
+	}
+	if c.Weight == General && f.at("spec", "storageClassName") != nil && f.text("spec", "storageClassName") == "" {
+		c.Weight, c.Detail = Specific, "it has no class, and no volume matches it"
+	}
+	f.add(c)
+}
+
+func (f *causeFinder) volumeCauses() {
+	switch {
+	case f.report.Status.Status == Failed:
+		c := Cause{Type: ProvisioningFailed, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
+		c.evident(FromField, "status.phase", "Failed", nil)
+		f.add(c)
+	case f.report.Status.Status == Suspended:
+		f.paused("spec.persistentVolumeReclaimPolicy")
+	}
+}
+
+func (f *causeFinder) attachmentCauses() {
+	problem := firstLine(f.text("status", "attachError", "message"))
+	if problem == "" || f.flag("status", "attached") {
+		return
+	}
+	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific, Detail: cutDetail(problem)}
+	c.evident(FromField, "status.attachError.message", problem, nil)
+	f.add(c)
+}

@@ -1,0 +1,278 @@
+package diagnosis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// deletion completes the causes of an object that is being deleted by what the graph knows: who removes its finalizers,
+// and which dependents it waits for. Of a namespace, what is left in it is visited.
+func (d *diagnoser) deletion(n *ownertree.Node, own []inspect.Cause) []inspect.Cause {
+	blockers, deleting := d.graph.Blockers(n)
+	if !deleting {
+		return own
+	}
+	if !slices.ContainsFunc(own, func(c inspect.Cause) bool { return c.Type == inspect.Finalizer }) {
+		own = append(own, finalizersOf(n)...)
+	}
+	for i := range own {
+		c := &own[i]
+		if c.Type != inspect.Finalizer {
+			continue
+		}
+		for _, r := range blockers.Removals {
+			if r.Finalizer != c.Detail {
+				continue
+			}
+			c.Weight = inspect.General
+			if r.Certain {
+				c.Weight, c.Certainty = inspect.Symptom, inspect.Possible
+			}
+			c.Evidence = append(c.Evidence, inspect.Evidence{
+				Source: inspect.FromField, Name: "metadata.finalizers", Text: r.By + " removes it " + r.Once,
+			})
+		}
+		if owner, ok := d.finalizerOwner(n, c.Detail); ok && c.Weight == inspect.Specific {
+			c.Evidence = append(c.Evidence, owner)
+		}
+	}
+	if len(blockers.Dependents) > 0 {
+		own = append(own, d.dependentsRemain(n, blockers.Dependents))
+	}
+	if isPod(n) && len(n.Finalizers) == 0 {
+		own = append(own, d.podNotStopped(n))
+	}
+	if isNamespace(n) && d.contents(n) {
+		for i := range own {
+			if own[i].Type == inspect.NamespaceContent {
+				own[i].Weight = inspect.Symptom // it only counts what was found
+			}
+		}
+	}
+	return own
+}
+
+// finalizersOf are the causes that the finalizers of an object are that was not read in full.
+func finalizersOf(n *ownertree.Node) []inspect.Cause {
+	var out []inspect.Cause
+	for _, name := range n.Finalizers {
+		out = append(out, inspect.Cause{
+			Type: inspect.Finalizer, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: name, Since: n.Deleting,
+			Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "metadata.finalizers", Text: name, Time: n.Deleting}},
+		})
+	}
+	return out
+}
+
+// finalizerOwner is evidence of who has added a finalizer, and so should remove it.
+func (d *diagnoser) finalizerOwner(n *ownertree.Node, finalizer string) (inspect.Evidence, bool) {
+	path, err := inspect.ParseFieldPath("metadata.finalizers[=" + finalizer + "]")
+	obj := d.objects[n.UID]
+	if err != nil || obj == nil {
+		return inspect.Evidence{}, false
+	}
+	value, err := inspect.FieldOwners(obj, path)
+	if err != nil || len(value.Owners) == 0 {
+		return inspect.Evidence{}, false
+	}
+	owner := value.Owners[0]
+	return inspect.Evidence{Source: inspect.FromWriter, Name: owner.Manager, Text: "set it", Time: owner.Time}, true
+}
+
+// dependentsRemain is the cause of an object whose foreground deletion waits for dependents. What these wait for is found
+// by visiting them.
+func (d *diagnoser) dependentsRemain(n *ownertree.Node, dependents []*ownertree.Node) inspect.Cause {
+	c := inspect.Cause{
+		Type: DependentsRemain, Certainty: inspect.Certain, Weight: inspect.General, Since: n.Deleting,
+		Detail: fmt.Sprintf("%d that block it", len(dependents)),
+	}
+	if len(dependents) == 1 {
+		c.Detail = dependents[0].Kind.Kind + "/" + dependents[0].Name
+		c.Refers = &inspect.Reference{
+			Group: dependents[0].Kind.Group, Kind: dependents[0].Kind.Kind,
+			Namespace: dependents[0].Namespace, Name: dependents[0].Name,
+		}
+	}
+	for _, n := range dependents[:min(len(dependents), 3)] {
+		c.Evidence = append(c.Evidence, inspect.Evidence{
+			Source: inspect.FromObject, Name: n.Kind.Kind + "/" + n.Name, Text: "has blockOwnerDeletion", Time: n.Deleting,
+		})
+	}
+	return c
+}
+
+// podNotStopped is the cause of a pod that was deleted and still exists though it has no finalizer: its kubelet has not
+// removed it.
+func (d *diagnoser) podNotStopped(n *ownertree.Node) inspect.Cause {
+	c := inspect.Cause{
+		Type: PodNotStopped, Certainty: inspect.Likely, Weight: inspect.General, Since: n.Deleting,
+		Detail: "its kubelet has not reported that its containers have ended",
+		Evidence: []inspect.Evidence{{
+			Source: inspect.FromField, Name: "metadata.deletionTimestamp", Text: "set", Time: n.Deleting,
+		}},
+	}
+	grace := 30 * time.Second
+	if obj := d.objects[n.UID]; obj != nil && obj.GetDeletionGracePeriodSeconds() != nil {
+		grace = time.Duration(*obj.GetDeletionGracePeriodSeconds()) * time.Second
+	}
+	if n.Deleting != nil && d.now.Sub(n.Deleting.Time) <= grace {
+		c.Certainty, c.Weight = inspect.Possible, inspect.Symptom
+		c.Detail = "its containers are given " + grace.String() + " to end"
+	}
+	return c
+}
+
+// mostContents bounds how many of the objects left in a namespace are looked at.
+const mostContents = 32
+
+// contents notes, of a namespace that is being deleted, the objects in it that do not go, and reports whether there are
+// any.
+func (d *diagnoser) contents(namespace *ownertree.Node) bool {
+	seen := 0
+	for _, n := range d.graph.Nodes() {
+		if n.Namespace != namespace.Name || n.Deleting == nil || seen == mostContents {
+			continue
+		}
+		facts := d.facts.Of(n)
+		for _, c := range d.deletion(n, nil) {
+			seen++
+			d.causes = append(d.causes, &Cause{Cause: c, severity: 3, Chain: []Link{
+				{Node: namespace, Facts: d.facts.Of(namespace)}, {Node: n, Facts: facts, Relation: "contains"},
+			}})
+		}
+	}
+	return seen > 0
+}
+
+// protectedPod is a pod that a budget protects from eviction.
+type protectedPod struct {
+	name   string
+	budget *budget
+}
+
+// budget is a PodDisruptionBudget that allows no disruption.
+type budget struct {
+	namespace, name string
+	selector        labels.Selector
+	healthy, wanted int64
+}
+
+// mostEvicted bounds the pods of a node that are looked at.
+const mostEvicted = 500
+
+// evictions reads, if the object is a node from which pods are to be removed, the pods on it and their budgets.
+func (r *situationReader) evictions(ctx context.Context) error {
+	isNode := r.Asked.Kind.GroupKind() == (schema.GroupKind{Kind: "Node"})
+	if !isNode || r.facts.Of(r.Asked).Status.Status != inspect.Suspended {
+		return nil
+	}
+	pods, budgets := r.kind("", "Pod"), r.kind("policy", "PodDisruptionBudget")
+	if pods == nil || budgets == nil {
+		return nil
+	}
+	var all []*budget
+	target := cluster.Target{Kind: *budgets}
+	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{}, func(obj *unstructured.Unstructured) error {
+		if b := exhausted(obj); b != nil {
+			all = append(all, b)
+		}
+		return nil
+	})
+	if err != nil {
+		r.unread = append(r.unread, target.Incomplete(err))
+		return nil
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	seen := 0
+	target = cluster.Target{Kind: *pods}
+	onNode := cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name}
+	err = r.reader.ListObjects(ctx, target, onNode, func(pod *unstructured.Unstructured) error {
+		if seen++; seen > mostEvicted {
+			return nil
+		}
+		for _, b := range all {
+			if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
+				r.drained = append(r.drained, protectedPod{pod.GetName(), b})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.unread = append(r.unread, target.Incomplete(err))
+	}
+	slices.SortFunc(r.drained, func(a, b protectedPod) int {
+		return cmp.Or(
+			cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name),
+			cmp.Compare(a.name, b.name),
+		)
+	})
+	return nil
+}
+
+// exhausted reads a budget; nil if it allows a disruption, or cannot be read.
+func exhausted(obj *unstructured.Unstructured) *budget {
+	var b policyv1.PodDisruptionBudget
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil || b.Status.DisruptionsAllowed > 0 ||
+		b.Status.ObservedGeneration == 0 {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		return nil
+	}
+	return &budget{b.Namespace, b.Name, selector, int64(b.Status.CurrentHealthy), int64(b.Status.DesiredHealthy)}
+}
+
+// kind looks a kind up; nil if it is not served.
+func (r *situationReader) kind(group, kind string) *cluster.Kind {
+	found, ok, err := r.kinds.Lookup(schema.GroupVersionKind{Group: group, Kind: kind})
+	if err != nil || !ok {
+		return nil
+	}
+	return &found
+}
+
+// evictionsBlocked are the budgets that keep pods on a node that is being emptied.
+func (d *diagnoser) evictionsBlocked(n *ownertree.Node) []inspect.Cause {
+	if n != d.Asked {
+		return nil
+	}
+	pods := map[*budget][]string{}
+	var order []*budget
+	for _, p := range d.drained {
+		if pods[p.budget] == nil {
+			order = append(order, p.budget)
+		}
+		pods[p.budget] = append(pods[p.budget], p.name)
+	}
+	var out []inspect.Cause
+	for _, b := range order {
+		out = append(out, inspect.Cause{
+			Type: inspect.EvictionBlocked, Certainty: inspect.Likely, Weight: inspect.Specific,
+			Detail: strings.Join(pods[b][:min(len(pods[b]), 3)], ", "),
+			Refers: &inspect.Reference{Group: "policy", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name},
+			Evidence: []inspect.Evidence{{
+				Source: inspect.FromObject, Name: "PodDisruptionBudget/" + b.name,
+				Text: fmt.Sprintf("allows no disruption: %d pods are healthy, %d must be", b.healthy, b.wanted),
+			}},
+		})
+	}
+	return out
+}

@@ -1,0 +1,284 @@
+package diagnosis
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
+)
+
+// The types of causes that follow from several objects, beside those of package inspect.
+const (
+	// DanglingOwner: an owner does not exist, and so the garbage collector deletes the object.
+	DanglingOwner inspect.CauseType = "DanglingOwner"
+	// NoPodSelected: the selector of a Service matches no pod. NoEndpoints: it has no endpoints for another reason.
+	NoPodSelected inspect.CauseType = "NoPodSelected"
+	NoEndpoints   inspect.CauseType = "NoEndpoints"
+	// PortMissing: a Service or an Ingress names a port that what it leads to does not have.
+	PortMissing inspect.CauseType = "PortMissing"
+	// DependentsRemain: a foreground deletion waits for dependents.
+	DependentsRemain inspect.CauseType = "DependentsRemain"
+	// PodNotStopped: the kubelet has not reported that a deleted pod has ended.
+	PodNotStopped inspect.CauseType = "PodNotStopped"
+)
+
+// Link is one object on the way from the object asked for to a cause.
+type Link struct {
+	Node *ownertree.Node
+	// Facts are what it reports.
+	Facts *treestatus.Facts
+	// Relation is how the object before uses it: "mounts"; empty if that owns it, and for the first.
+	Relation string
+}
+
+// Cause is a cause and where it was found.
+type Cause struct {
+	inspect.Cause
+	// Chain leads from the object asked for to the one that shows the cause, both included.
+	Chain []Link
+	// Others are further objects that show the same, sorted.
+	Others []*ownertree.Node
+
+	severity int
+}
+
+// Node is the object that shows the cause.
+func (c *Cause) Node() *ownertree.Node { return c.Chain[len(c.Chain)-1].Node }
+
+// Diagnosis is why an object is as it is.
+type Diagnosis struct {
+	// Asked is the object, Facts what it reports.
+	Asked *ownertree.Node
+	Facts *treestatus.Facts
+	// Status is that of the facts, or Dangling.
+	Status string
+	// Converged reports that the object is as its spec requests, and that nothing is wrong with it. It has no causes then.
+	Converged bool
+	// Causes are ordered, the likeliest first.
+	Causes []*Cause
+	// Since is when the state began; nil if that is not known.
+	Since *metav1.Time
+}
+
+// Diagnose looks for causes, as of a time. It may be called again, and concurrently.
+func (s *Situation) Diagnose(now time.Time) *Diagnosis {
+	facts, _ := s.facts.At(now)
+	d := &diagnoser{Situation: s, facts: facts, now: now, nodes: map[*ownertree.Node]*treestatus.StatusNode{},
+		visited: map[*ownertree.Node]bool{}}
+	for _, n := range treestatus.Each(treestatus.RollUp(s.branches, s.graph, facts, nil)) {
+		d.nodes[n.Branch.Node] = n
+	}
+	asked := d.nodes[s.Asked]
+	d.visit([]Link{{Node: s.Asked, Facts: facts.Of(s.Asked)}})
+	out := &Diagnosis{
+		Asked: s.Asked, Facts: asked.Facts, Status: asked.Status, Since: asked.Facts.Since,
+		Causes: rank(d.causes),
+	}
+	if asked.Status == treestatus.Dangling {
+		out.Since = nil
+	}
+	for _, c := range out.Causes {
+		d.addAlike(c)
+	}
+	out.Converged = len(out.Causes) == 0 && !isUnwell(asked)
+	return out
+}
+
+// addAlike adds the objects of the same owner to a cause that say the same as the one that shows it. Their own causes
+// were not looked for if they are many.
+func (d *diagnoser) addAlike(c *Cause) {
+	shown := d.nodes[c.Node()]
+	if shown == nil || len(c.Chain) < 2 || c.Chain[len(c.Chain)-1].Relation != "" {
+		return
+	}
+	owner := d.nodes[c.Chain[len(c.Chain)-2].Node]
+	if owner == nil {
+		return
+	}
+	for _, n := range owner.Children {
+		node := n.Branch.Node
+		if node != c.Node() && d.objects[node.UID] == nil && likenessOf(n) == likenessOf(shown) {
+			c.Others = append(c.Others, node)
+		}
+	}
+	slices.SortFunc(c.Others, (*ownertree.Node).Compare)
+	c.Others = slices.Compact(c.Others)
+}
+
+// diagnoser is one call of Diagnose.
+type diagnoser struct {
+	*Situation
+	facts   treestatus.FactsByUID
+	now     time.Time
+	nodes   map[*ownertree.Node]*treestatus.StatusNode
+	visited map[*ownertree.Node]bool
+	causes  []*Cause
+}
+
+// maxChain bounds how far causes are looked for from the object asked for.
+const maxChain = 12
+
+// visit looks for causes in the object at the end of the chain, in what it owns, and in what it uses.
+func (d *diagnoser) visit(chain []Link) {
+	n := chain[len(chain)-1].Node
+	if d.visited[n] || len(chain) > maxChain {
+		return
+	}
+	d.visited[n] = true
+	status := d.nodes[n]
+	if status == nil {
+		return
+	}
+	own := d.own(n, status)
+	var below []*Cause
+	before := len(d.causes)
+	if d.descends(status) {
+		for _, child := range d.dependents(status) {
+			d.visit(append(slices.Clip(chain), Link{Node: child.Branch.Node, Facts: child.Facts}))
+		}
+	}
+	own = append(own, d.uses(n, status, chain)...)
+	below = d.causes[before:]
+	d.explain(n, own, below)
+	for _, c := range own {
+		d.causes = append(d.causes, &Cause{
+			Cause: c, Chain: slices.Clone(chain), severity: max(status.Severity, status.OwnSeverity),
+		})
+	}
+}
+
+// own returns the causes that the object shows itself.
+func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []inspect.Cause {
+	var out []inspect.Cause
+	if obj := d.objects[n.UID]; obj != nil {
+		report := inspect.Inspect(obj, nil).At(d.now)
+		report.Status = status.Facts.Status
+		o := inspect.Observations{Events: d.events[n], Controllers: d.Controllers[n.UID], Kind: d.writes[n.Kind], Now: d.now}
+		if name := actsOn(n, status.Facts); name != "" {
+			o.Lease = d.leases[name]
+		}
+		out = inspect.Causes(obj, report, o)
+	}
+	out = d.deletion(n, out)
+	if cause, dangles := d.dangling(n, status); dangles {
+		out = append(out, cause)
+	}
+	switch n.Kind.GroupKind().String() {
+	case "Service":
+		out = append(out, d.service(n)...)
+	case "Ingress.networking.k8s.io":
+		out = append(out, d.ingress(n)...)
+	case "Node":
+		out = append(out, d.evictionsBlocked(n)...)
+	}
+	return out
+}
+
+// countsDependents reports whether the status of objects of the kind counts what they own: if it is as the spec
+// requests, what is wrong with a dependent is of the past, or of no concern.
+func countsDependents(kind schema.GroupKind) bool {
+	switch kind.Group {
+	case "", "apps", "batch":
+		return true
+	}
+	return false
+}
+
+// descends reports whether what the object owns may be the cause of its state.
+func (d *diagnoser) descends(n *treestatus.StatusNode) bool {
+	node := n.Branch.Node
+	switch kind := node.Kind.GroupKind(); {
+	case node.Deleting != nil:
+		return node.Finalized(metav1.FinalizerDeleteDependents)
+	case kind.String() == "CronJob.batch":
+		return n.Facts.Status.Status != inspect.Suspended
+	case n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() && countsDependents(kind):
+		return false
+	}
+	return true
+}
+
+// dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts, and
+// of an object that is Current itself only what is Degraded or worse.
+func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNode {
+	least := treestatus.SeverityNormal + 1
+	if n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() {
+		least = treestatus.SeverityDegraded
+	}
+	children := n.Children
+	if n.Branch.Node.Kind.GroupKind().String() == "CronJob.batch" {
+		children = lastCreated(children)
+	}
+	var out []*treestatus.StatusNode
+	for _, c := range children {
+		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// lastCreated returns the youngest of the nodes.
+func lastCreated(nodes []*treestatus.StatusNode) []*treestatus.StatusNode {
+	var last *treestatus.StatusNode
+	for _, n := range nodes {
+		if last == nil || last.Branch.Node.Created.Before(&n.Branch.Node.Created) {
+			last = n
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return []*treestatus.StatusNode{last}
+}
+
+// explain makes symptoms of those causes of an object that others explain: its own, or those found below it.
+func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cause) {
+	found := func(types ...inspect.CauseType) bool {
+		is := func(c inspect.Cause) bool { return c.Weight == inspect.Specific && slices.Contains(types, c.Type) }
+		return slices.ContainsFunc(own, is) || slices.ContainsFunc(below, func(c *Cause) bool { return is(c.Cause) })
+	}
+	volumes := found(inspect.ProvisioningFailed, inspect.VolumeLost, inspect.VolumeNotBound, inspect.MissingObject)
+	attached := slices.ContainsFunc(below, func(c *Cause) bool { return c.Type == inspect.VolumeNotAttached })
+	missing := found(inspect.MissingObject, inspect.MissingKey)
+	for i := range own {
+		c := &own[i]
+		if slices.ContainsFunc(below, func(b *Cause) bool {
+			return b.Type == c.Type && referenceText(b.Refers) == referenceText(c.Refers) && b.Weight >= c.Weight
+		}) {
+			c.Weight = inspect.Symptom // an owner repeats what the object below reports
+		}
+		switch c.Type { //nolint:exhaustive // the others stand for themselves
+		case inspect.Unschedulable:
+			if volumes && strings.Contains(strings.ToLower(c.Detail), "volume") {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.VolumeNotMounted, inspect.ContainerNotStarted:
+			if missing || attached {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.VolumeNotAttached:
+			if attached {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.ScaleTarget, inspect.NoAddress, inspect.VolumeNotBound:
+			if missing {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.ConditionFailed, inspect.StateFailed:
+			if missing || slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight == inspect.Specific }) {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.GenerationNotSeen:
+			if c.Certainty == inspect.Possible && n == d.Asked && (len(below) > 0 || len(own) > 1) {
+				c.Weight = inspect.Symptom
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
+)
+
+// uses returns causes for what the object needs and does not exist, and visits what it uses and is not well.
+func (d *diagnoser) uses(n *ownertree.Node, status *treestatus.StatusNode, chain []Link) []inspect.Cause {
+	if !d.looksAtUses(n, status) {
+		return nil
+	}
+	var out []inspect.Cause
+	for _, r := range d.relations[n] {
+		switch {
+		case n.Deleting != nil && r.To.Kind.Kind != "Node": // its kubelet has to end it
+		case r.Missing && r.Needed && d.lacks(n, r):
+			out = append(out, missing(r))
+		case r.Missing || r.Unread || r.To.UID == "":
+		case d.mayExplain(n, r):
+			to := d.facts.Of(r.To)
+			d.visit(append(slices.Clip(chain), Link{Node: r.To, Facts: to, Relation: r.Type}))
+		}
+	}
+	return out
+}
+
+// looksAtUses reports whether what the object uses may be wrong: it is not well, or its status says nothing of that.
+func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode) bool {
+	return isUnwell(status) || isLeading(n)
+}
+
+// missing is the cause that what a relation leads to does not exist.
+func missing(r ownertree.Relation) inspect.Cause {
+	to := r.To
+	return inspect.Cause{
+		Type: inspect.MissingObject, Certainty: inspect.Certain, Weight: inspect.Specific,
+		Refers: &inspect.Reference{Group: to.Kind.Group, Kind: to.Kind.Kind, Namespace: to.Namespace, Name: to.Name},
+		Detail: r.Type,
+		Evidence: []inspect.Evidence{{
+			Source: inspect.FromObject, Name: to.Kind.Kind + "/" + to.Name, Text: "does not exist",
+		}},
+	}
+}
+
+// lacks reports whether it matters that what the relation leads to does not exist. What a pod mounts or reads keeps its
+// containers from starting; once they have started it is of no concern. Without credentials for the registry an image
+// may be pulled all the same.
+func (d *diagnoser) lacks(n *ownertree.Node, r ownertree.Relation) bool {
+	facts := d.facts.Of(n)
+	switch n.Kind.GroupKind().String() {
+	case "Pod":
+	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone
+		return r.To.Kind.Kind != "PersistentVolume" || facts.Status.Status == inspect.InProgress
+	default:
+		return true
+	}
+	switch r.Type {
+	case "pulls images with":
+		return strings.Contains(facts.Reason, "Image")
+	case "runs as", "of class", "runs on":
+		return r.To.Kind.Kind == "Node"
+	}
+	return !hasStarted(d, n)
+}
+
+// hasStarted reports whether a container of a pod has ever run.
+func hasStarted(d *diagnoser, n *ownertree.Node) bool {
+	for _, c := range inspect.Containers(d.objects[n.UID]) {
+		if c.Type == inspect.MainContainer && (c.State == "running" || c.State == "terminated" || c.Restarts > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func isPod(n *ownertree.Node) bool { return n.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"} }
+
+// mayExplain reports whether the state of what a relation leads to may be the cause of that of the object.
+func (d *diagnoser) mayExplain(n *ownertree.Node, r ownertree.Relation) bool {
+	to, status := d.facts.Of(r.To), d.nodes[r.To]
+	if status == nil || to.NotRead {
+		return false
+	}
+	switch r.To.Kind.GroupKind().String() {
+	case "Node":
+		return to.Status.Status == inspect.Failed || to.Status.Status == inspect.Unknown
+	case "Pod": // selected by a Service, which needs one of them
+		return isUnwell(status) && !d.someReady(n)
+	case "Service", "Ingress.networking.k8s.io":
+		return true
+	}
+	return isUnwell(status) || status.WorstSeverity >= treestatus.SeverityDegraded
+}
+
+// someReady reports whether a pod that the object selects is ready.
+func (d *diagnoser) someReady(n *ownertree.Node) bool {
+	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
+		return isPod(r.To) && !r.Missing && d.facts.Of(r.To).Current()
+	})
+}
+
+// dangling is the cause of an object that loses its owner.
+func (d *diagnoser) dangling(n *ownertree.Node, status *treestatus.StatusNode) (inspect.Cause, bool) {
+	if !status.LosesOwner() {
+		return inspect.Cause{}, false
+	}
+	for i := range n.Owners {
+		o := &n.Owners[i]
+		if !o.Dangling() && !o.Impossible {
+			continue
+		}
+		group := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
+		return inspect.Cause{
+			Type: DanglingOwner, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: status.Outcome.Why,
+			Refers: &inspect.Reference{Group: group, Kind: o.Kind, Namespace: n.Namespace, Name: o.Name},
+			Evidence: []inspect.Evidence{{
+				Source: inspect.FromField, Name: "metadata.ownerReferences",
+				Text: fmt.Sprintf("%s %s, uid %s: %s", o.Kind, o.Name, o.UID, o.Verdict),
+			}},
+		}, true
+	}
+	return inspect.Cause{}, false
+}

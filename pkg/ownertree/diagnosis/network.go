@@ -1,0 +1,260 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// typed reads an object into the Go type of its kind; false if it was not read, or is not as its kind promises.
+func (d *diagnoser) typed(n *ownertree.Node, into any) bool {
+	obj := d.objects[n.UID]
+	return obj != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into) == nil
+}
+
+// service returns why a Service has no endpoints.
+func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
+	var s corev1.Service
+	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil
+	}
+	endpoints := d.endpointSlices(n)
+	if len(s.Spec.Selector) == 0 {
+		if len(endpoints) > 0 || d.hasEndpoints(n) || len(s.Spec.Ports) == 0 {
+			return nil
+		}
+		return []inspect.Cause{{
+			Type: NoEndpoints, Certainty: inspect.Likely, Weight: inspect.Specific,
+			Detail:   "it has no selector, and nothing else has given it endpoints",
+			Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "spec.selector", Text: "not set"}},
+		}}
+	}
+	pods := d.selected(n)
+	switch some, known := d.graph.PodSelector()(n.Namespace, s.Spec.Selector); {
+	case known && !some:
+		return []inspect.Cause{d.noPodSelected(n, s.Spec.Selector)}
+	case len(pods) == 0:
+		return nil
+	}
+	var out []inspect.Cause
+	if ready := d.ready(pods); len(ready) > 0 {
+		out = append(out, d.missingPorts(&s, pods)...)
+		if len(out) == 0 && len(endpoints) == 0 && d.listed("endpointslices") {
+			out = append(out, inspect.Cause{
+				Type: NoEndpoints, Certainty: inspect.Likely, Weight: inspect.Specific,
+				Detail: "no EndpointSlice was written for its ready pods: its controller does not run, or is behind",
+				Evidence: []inspect.Evidence{{
+					Source: inspect.FromObject, Name: "EndpointSlice", Text: "there is none of this Service",
+				}},
+			})
+		}
+		return out
+	}
+	return []inspect.Cause{{
+		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Symptom,
+		Detail: fmt.Sprintf("none of its %d pods is ready", len(pods)),
+	}}
+}
+
+// listed reports whether the objects of a resource were listed.
+func (d *diagnoser) listed(resource string) bool {
+	return !slices.ContainsFunc(d.Incomplete, func(i cluster.Incomplete) bool { return i.Resource == resource })
+}
+
+// selected are the pods that a Service selects.
+func (d *diagnoser) selected(n *ownertree.Node) []*ownertree.Node {
+	var out []*ownertree.Node
+	for _, r := range d.relations[n] {
+		if isPod(r.To) && !r.Missing {
+			out = append(out, r.To)
+		}
+	}
+	return out
+}
+
+func (d *diagnoser) ready(pods []*ownertree.Node) []*ownertree.Node {
+	return slices.DeleteFunc(slices.Clone(pods), func(n *ownertree.Node) bool {
+		return !d.facts.Of(n).Current() || n.Deleting != nil
+	})
+}
+
+// endpointSlices are those of a Service.
+func (d *diagnoser) endpointSlices(n *ownertree.Node) []*ownertree.Node {
+	var out []*ownertree.Node
+	for _, other := range d.graph.Nodes() {
+		if other.Kind.Kind == "EndpointSlice" && other.Namespace == n.Namespace &&
+			other.Labels[discoveryv1.LabelServiceName] == n.Name {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// hasEndpoints reports whether there are Endpoints of the name of the Service, from which slices are made.
+func (d *diagnoser) hasEndpoints(n *ownertree.Node) bool {
+	return slices.ContainsFunc(d.graph.Nodes(), func(other *ownertree.Node) bool {
+		return other.Kind.Kind == "Endpoints" && other.Namespace == n.Namespace && other.Name == n.Name
+	})
+}
+
+// noPodSelected is the cause of a Service whose selector matches no pod. It names the pods that match best.
+func (d *diagnoser) noPodSelected(n *ownertree.Node, selector map[string]string) inspect.Cause {
+	c := inspect.Cause{
+		Type: NoPodSelected, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: selectorText(selector),
+		Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "spec.selector", Text: selectorText(selector)}},
+	}
+	best, matches := (*ownertree.Node)(nil), -1
+	for _, pod := range d.graph.Nodes() {
+		if !isPod(pod) || pod.Namespace != n.Namespace {
+			continue
+		}
+		count := 0
+		for key, value := range selector {
+			switch {
+			case pod.Labels[key] == value:
+				count += 2
+			case pod.Labels[key] != "":
+				count++
+			}
+		}
+		if count > matches && count > 0 {
+			best, matches = pod, count
+		}
+	}
+	if best == nil {
+		return c
+	}
+	var differs []string
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		if value := best.Labels[key]; value != selector[key] {
+			differs = append(differs, key+"="+cmp.Or(value, "(not set)"))
+		}
+	}
+	c.Evidence = append(c.Evidence, inspect.Evidence{
+		Source: inspect.FromObject, Name: "Pod/" + best.Name, Text: "has " + strings.Join(differs, ", "),
+	})
+	return c
+}
+
+func selectorText(selector map[string]string) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		out = append(out, key+"="+selector[key])
+	}
+	return strings.Join(out, ",")
+}
+
+// missingPorts are the named target ports of a Service that no container of its pods has.
+func (d *diagnoser) missingPorts(s *corev1.Service, pods []*ownertree.Node) []inspect.Cause {
+	var out []inspect.Cause
+	for _, pod := range pods {
+		var p corev1.Pod
+		if !d.typed(pod, &p) {
+			continue
+		}
+		var names []string
+		for _, containers := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
+			for i := range containers {
+				for _, port := range containers[i].Ports {
+					if port.Name != "" {
+						names = append(names, port.Name)
+					}
+				}
+			}
+		}
+		for _, port := range s.Spec.Ports {
+			if port.TargetPort.Type != intstr.String || slices.Contains(names, port.TargetPort.StrVal) {
+				continue
+			}
+			text := "has no named port"
+			if len(names) > 0 {
+				text = "has the ports " + strings.Join(names, ", ")
+			}
+			field := fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port)
+			out = append(out, inspect.Cause{
+				Type: PortMissing, Certainty: inspect.Certain, Weight: inspect.Specific,
+				Part: "port " + cmp.Or(port.Name, fmt.Sprint(port.Port)), Detail: port.TargetPort.StrVal,
+				Evidence: []inspect.Evidence{
+					{Source: inspect.FromField, Name: field, Text: port.TargetPort.StrVal},
+					{Source: inspect.FromObject, Name: "Pod/" + pod.Name, Text: text},
+				},
+			})
+		}
+		break // pods of a Service are mostly alike
+	}
+	return out
+}
+
+// ingress returns backends of an Ingress whose port its Service does not have. That the Service does not exist is found
+// by its relation.
+func (d *diagnoser) ingress(n *ownertree.Node) []inspect.Cause {
+	var i networkingv1.Ingress
+	if n.Deleting != nil || !d.typed(n, &i) {
+		return nil
+	}
+	var out []inspect.Cause
+	seen := map[string]bool{}
+	check := func(path string, b *networkingv1.IngressBackend) {
+		if b == nil || b.Service == nil {
+			return
+		}
+		port := cmp.Or(b.Service.Port.Name, fmt.Sprint(b.Service.Port.Number))
+		have, ok := d.servicePorts(n, b.Service.Name)
+		if !ok || seen[b.Service.Name+":"+port] || slices.Contains(have, port) {
+			return
+		}
+		seen[b.Service.Name+":"+port] = true
+		out = append(out, inspect.Cause{
+			Type: PortMissing, Certainty: inspect.Certain, Weight: inspect.Specific, Part: path, Detail: port,
+			Refers: &inspect.Reference{Kind: "Service", Namespace: n.Namespace, Name: b.Service.Name},
+			Evidence: []inspect.Evidence{{
+				Source: inspect.FromObject, Name: "Service/" + b.Service.Name, Text: "has the ports " + strings.Join(have, ", "),
+			}},
+		})
+	}
+	check("default backend", i.Spec.DefaultBackend)
+	for _, rule := range i.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for j := range rule.HTTP.Paths {
+			p := &rule.HTTP.Paths[j]
+			check("path "+rule.Host+cmp.Or(p.Path, "/"), &p.Backend)
+		}
+	}
+	return out
+}
+
+// servicePorts are the names and numbers of the ports of a Service in the namespace of a node; false if it was not read.
+func (d *diagnoser) servicePorts(n *ownertree.Node, name string) ([]string, bool) {
+	kind, ok, err := d.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
+	if !ok || err != nil {
+		return nil, false
+	}
+	found := d.graph.Find(kind, n.Namespace, name)
+	var s corev1.Service
+	if found == nil || !d.typed(found, &s) {
+		return nil, false
+	}
+	var out []string
+	for _, port := range s.Spec.Ports {
+		if port.Name != "" {
+			out = append(out, port.Name)
+		}
+		out = append(out, fmt.Sprint(port.Port))
+	}
+	return out, true
+}

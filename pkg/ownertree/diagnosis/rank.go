@@ -1,0 +1,125 @@
+package diagnosis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// rank orders causes, the likeliest first. Those that several objects show are one; symptoms are left out if anything
+// explains more.
+func rank(all []*Cause) []*Cause {
+	all = merge(all)
+	explained := slices.ContainsFunc(all, func(c *Cause) bool { return c.Weight > inspect.Symptom })
+	if explained {
+		all = slices.DeleteFunc(all, func(c *Cause) bool { return c.Weight == inspect.Symptom })
+	}
+	slices.SortStableFunc(all, compare)
+	if !explained && len(all) > 1 {
+		all = all[:1] // symptoms repeat each other
+	}
+	return all
+}
+
+// compare orders causes: what explains more first, then what is surer, what stops everything else, what is nearer to the
+// root of the trouble, and what more objects show.
+func compare(a, b *Cause) int {
+	return cmp.Or(
+		cmp.Compare(b.Weight, a.Weight),
+		cmp.Compare(precedence(a), precedence(b)),
+		cmp.Compare(certainties[a.Certainty], certainties[b.Certainty]),
+		cmp.Compare(b.severity, a.severity),
+		cmp.Compare(len(b.Chain), len(a.Chain)),
+		cmp.Compare(len(b.Others), len(a.Others)),
+		cmp.Compare(a.Type, b.Type),
+		a.Node().Compare(b.Node()),
+		cmp.Compare(a.Part, b.Part),
+		cmp.Compare(a.Detail, b.Detail),
+	)
+}
+
+var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 1, inspect.Possible: 2}
+
+// precedence orders types: first what keeps a controller from acting at all, last what its user has chosen.
+func precedence(c *Cause) int {
+	switch c.Type { //nolint:exhaustive // the others are alike
+	case inspect.MissingObject, inspect.MissingKey:
+		return 0
+	case inspect.GenerationNotSeen:
+		if c.Certainty == inspect.Possible {
+			return 3
+		}
+		return 0
+	case inspect.Paused:
+		return 2
+	case inspect.PodsNotReady, inspect.StateFailed:
+		return 4
+	}
+	return 1
+}
+
+// merge makes one of the causes that say the same of several objects.
+func merge(all []*Cause) []*Cause {
+	type key struct {
+		kind, part, refers, detail, of string
+	}
+	byKey := map[key]*Cause{}
+	var out []*Cause
+	for _, c := range all {
+		k := key{string(c.Type), c.Part, referenceText(c.Refers), withoutDigits(c.Detail), c.Node().Kind.String()}
+		if c.Type == inspect.MissingObject || c.Type == inspect.MissingKey {
+			k.detail, k.part = "", ""
+		}
+		known := byKey[k]
+		if known == nil {
+			byKey[k] = c
+			out = append(out, c)
+			continue
+		}
+		known.absorb(c)
+	}
+	return out
+}
+
+// absorb adds an equal cause of another object, or found in another way.
+func (c *Cause) absorb(other *Cause) {
+	if other.Node() != c.Node() {
+		if !slices.Contains(c.Others, other.Node()) {
+			c.Others = append(c.Others, other.Node())
+			slices.SortFunc(c.Others, (*ownertree.Node).Compare)
+		}
+	} else {
+		for _, e := range other.Evidence {
+			known := slices.ContainsFunc(c.Evidence, func(k inspect.Evidence) bool {
+				return k.Source == e.Source && k.Name == e.Name && k.Text == e.Text
+			})
+			if !known {
+				c.Evidence = append(c.Evidence, e)
+			}
+		}
+	}
+	if certainties[other.Certainty] < certainties[c.Certainty] {
+		c.Certainty = other.Certainty
+	}
+	c.Weight = max(c.Weight, other.Weight)
+}
+
+func referenceText(r *inspect.Reference) string {
+	if r == nil {
+		return ""
+	}
+	return strings.Join([]string{r.Group, r.Kind, r.Namespace, r.Name, r.Key}, "/")
+}
+
+// withoutDigits makes texts equal that differ in counts and generated names only.
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,389 @@
+package diagnosis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
+)
+
+// Situation is what was read around an object. It does not change once it has been read, but for Controllers.
+type Situation struct {
+	// Asked is the object whose state is to be explained.
+	Asked *ownertree.Node
+	// Incomplete is what could not be read, sorted.
+	Incomplete []cluster.Incomplete
+	// Controllers is what controllers said of objects, by uid, when they were run on a copy or in dry run. The caller may
+	// set it before Diagnose; nil is nothing.
+	Controllers map[types.UID][]inspect.Evidence
+
+	graph *ownertree.Graph
+	kinds *cluster.Kinds
+	// branches are the tree of the object, then those of what is related.
+	branches  []*ownertree.Branch
+	facts     treestatus.FactsByUID
+	relations map[*ownertree.Node][]ownertree.Relation // by what uses
+	objects   map[types.UID]*unstructured.Unstructured // in full, of those explained
+	events    map[*ownertree.Node][]inspect.Event
+	leases    map[string]*inspect.Lease
+	writes    map[*cluster.Kind]*inspect.Writes // of kinds whose controllers may not run
+	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
+	drained []protectedPod
+}
+
+const (
+	// mostExplained is of how many objects of a tree the causes are looked for, the worst of them.
+	mostExplained = 24
+	// mostRelated is how many objects that are used are looked at.
+	mostRelated = 200
+)
+
+// Scope is what must be listed to explain an object: its namespace, or of a namespace what is in it. Other objects
+// without a namespace may own anything, except those of Kubernetes itself.
+func Scope(kind cluster.Kind, namespace, name string) ownertree.Scope {
+	switch {
+	case kind.GroupKind() == schema.GroupKind{Kind: "Namespace"}:
+		return ownertree.Scope{Namespaces: []string{name}}
+	case kind.Namespaced:
+		return ownertree.Scope{Namespaces: []string{namespace}}
+	case kind.GroupKind() == schema.GroupKind{Kind: "Node"},
+		kind.GroupKind() == schema.GroupKind{Kind: "PersistentVolume"}:
+		return ownertree.Scope{Nothing: true}
+	}
+	return ownertree.Scope{}
+}
+
+// Read reads what is of interest around an object of a graph that was collected with its Scope. The error is not nil only
+// if ctx has ended.
+func Read(
+	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, g *ownertree.Graph, asked *ownertree.Node,
+	now time.Time,
+) (*Situation, error) {
+	r := &situationReader{reader: reader, now: now, Situation: &Situation{
+		Asked: asked, graph: g, kinds: kinds, facts: treestatus.FactsByUID{},
+		relations: map[*ownertree.Node][]ownertree.Relation{},
+		objects:   map[types.UID]*unstructured.Unstructured{},
+		events:    map[*ownertree.Node][]inspect.Event{}, leases: map[string]*inspect.Lease{},
+		writes: map[*cluster.Kind]*inspect.Writes{},
+	}}
+	for _, step := range []func(context.Context) error{
+		r.tree, r.related, r.inFull, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("reading about %s: %w", asked, err)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	r.Incomplete = cluster.SortIncomplete(append(g.Incomplete(), r.unread...))
+	return r.Situation, nil
+}
+
+type situationReader struct {
+	*Situation
+	reader *cluster.Reader
+	now    time.Time
+	unread []cluster.Incomplete
+	// explained are the objects whose causes are looked for.
+	explained []*ownertree.Node
+}
+
+// tree lays out what the object owns, and reads its facts.
+func (r *situationReader) tree(ctx context.Context) error {
+	if err := r.graph.Ascend(ctx, r.reader, []*ownertree.Node{r.Asked}); err != nil {
+		return err
+	}
+	r.branches = r.graph.Tree([]*ownertree.Node{r.Asked}, ownertree.TreeOptions{Down: true})
+	nodes := ownertree.NodesOf(r.branches)
+	if err := r.graph.Confirm(ctx, r.reader, nodes); err != nil {
+		return err
+	}
+	deleting := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return n.Deleting == nil })
+	unread, err := r.graph.ReadNamespaces(ctx, r.reader, deleting)
+	if err != nil {
+		return err
+	}
+	r.unread = append(r.unread, unread...)
+	r.readFacts(ctx, nodes)
+	r.explained = r.worst()
+	return nil
+}
+
+// readFacts reads the facts of nodes that are not known yet.
+func (r *situationReader) readFacts(ctx context.Context, nodes []*ownertree.Node) {
+	fresh := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return r.facts[n.UID] != nil })
+	facts, unread := treestatus.ReadFacts(ctx, r.reader, fresh, treestatus.ReadOptions{Existing: r.graph.Nodes()})
+	facts = facts.JudgeServices(r.graph, fresh)
+	for uid, f := range facts {
+		r.facts[uid] = f
+	}
+	r.unread = append(r.unread, unread...)
+}
+
+// worst returns the object asked for and what is wrong below it, the worst first.
+func (r *situationReader) worst() []*ownertree.Node {
+	facts, _ := r.facts.At(r.now)
+	all := treestatus.Each(treestatus.RollUp(r.branches, r.graph, facts, nil))
+	all = slices.DeleteFunc(all, func(n *treestatus.StatusNode) bool {
+		return n.Branch.Node.UID == "" || n.Branch.Node == r.Asked || !isUnwell(n)
+	})
+	slices.SortStableFunc(all, func(a, b *treestatus.StatusNode) int {
+		return cmp.Or(cmp.Compare(b.OwnSeverity, a.OwnSeverity), cmp.Compare(a.Causes, b.Causes))
+	})
+	out := []*ownertree.Node{r.Asked}
+	alike := map[likeness]int{}
+	for _, n := range all {
+		key := likenessOf(n)
+		if len(out) < mostExplained && alike[key] < mostAlike {
+			alike[key]++
+			out = append(out, n.Branch.Node)
+		}
+	}
+	return out
+}
+
+// mostAlike is of how many objects of an owner that say the same the causes are looked for.
+const mostAlike = 2
+
+// likeness is what objects have in common that are not well for the same reason, as far as they say.
+type likeness struct {
+	kind           *cluster.Kind
+	owner          types.UID
+	status, reason string
+}
+
+func likenessOf(n *treestatus.StatusNode) likeness {
+	node := n.Branch.Node
+	out := likeness{kind: node.Kind, status: n.Status, reason: withoutDigits(n.Facts.Reason)}
+	if len(node.Owners) > 0 {
+		out.owner = node.Owners[0].UID
+	}
+	return out
+}
+
+// isUnwell reports whether the object's own state needs an explanation.
+func isUnwell(n *treestatus.StatusNode) bool {
+	return n.Severity > treestatus.SeverityNormal || n.Dangles()
+}
+
+// related finds what the objects use, and how that is.
+func (r *situationReader) related(ctx context.Context) error {
+	if isNamespace(r.Asked) {
+		r.left(ctx)
+		return nil
+	}
+	users := slices.DeleteFunc(slices.Clone(r.explained), func(n *ownertree.Node) bool {
+		return n.Deleting != nil && !isPod(n)
+	})
+	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true}
+	relations, unread, err := r.graph.Relate(ctx, r.reader, users, needs)
+	if err != nil {
+		return err
+	}
+	r.unread = append(r.unread, unread...)
+	var used []*ownertree.Node
+	for _, relation := range relations {
+		r.relations[relation.From] = append(r.relations[relation.From], relation)
+		to := relation.To
+		if !relation.Missing && to.UID != "" && len(used) < mostRelated && !slices.Contains(used, to) {
+			used = append(used, to)
+		}
+	}
+	branches := r.graph.Tree(used, ownertree.TreeOptions{Down: true})
+	r.readFacts(ctx, ownertree.NodesOf(branches))
+	r.branches = append(r.branches, branches...)
+	before := len(r.explained)
+	for _, n := range r.worst() {
+		if !slices.Contains(r.explained, n) {
+			r.explained = append(r.explained, n)
+		}
+	}
+	for _, n := range used {
+		if isLeading(n) && !slices.Contains(r.explained, n) && len(r.explained) < mostExplained+before {
+			r.explained = append(r.explained, n) // their own status does not say where they lead to
+		}
+	}
+	return nil
+}
+
+// left reads the objects of a namespace that are being deleted.
+func (r *situationReader) left(ctx context.Context) {
+	var left []*ownertree.Node
+	for _, n := range r.graph.Nodes() {
+		if n.Namespace == r.Asked.Name && n.Deleting != nil && len(left) < mostContents {
+			left = append(left, n)
+		}
+	}
+	r.readFacts(ctx, left)
+	r.explained = append(r.explained, left...)
+}
+
+// isLeading reports whether the object leads to others, and says nothing of these.
+func isLeading(n *ownertree.Node) bool {
+	switch n.Kind.GroupKind().String() {
+	case "Service", "Ingress.networking.k8s.io":
+		return true
+	}
+	return false
+}
+
+func isNamespace(n *ownertree.Node) bool {
+	return n.Kind.GroupKind() == schema.GroupKind{Kind: "Namespace"}
+}
+
+// inFull reads the objects to be explained in full, and one pod of each Service among them, whose ports it shows.
+func (r *situationReader) inFull(ctx context.Context) error {
+	wanted := slices.Clone(r.explained)
+	for _, n := range r.explained {
+		for _, relation := range r.relations[n] {
+			if relation.To.Kind.Kind == "Pod" && isLeading(n) && !relation.Missing && !slices.Contains(wanted, relation.To) {
+				wanted = append(wanted, relation.To)
+				break
+			}
+		}
+	}
+	r.read(ctx, wanted)
+	return nil
+}
+
+// read reads objects in full.
+func (r *situationReader) read(ctx context.Context, nodes []*ownertree.Node) {
+	var ids []cluster.ObjectID
+	for _, n := range nodes {
+		ids = append(ids, cluster.ObjectID{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID})
+	}
+	var mu sync.Mutex
+	unread := cluster.ReadEach(ctx, r.reader, ids, func(i int, obj *unstructured.Unstructured) {
+		if obj == nil {
+			return // it has gone
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		r.objects[ids[i].UID] = obj
+	})
+	r.unread = append(r.unread, unread...)
+}
+
+// fewEvents is for up to how many objects the Events of each are read by themselves.
+const fewEvents = 12
+
+// eventsOf reads the Events of the objects to be explained.
+func (r *situationReader) eventsOf(ctx context.Context) error {
+	options := ownertree.EventOptions{Each: len(r.explained) <= fewEvents}
+	events, unread, err := r.graph.Events(ctx, r.reader, r.explained, options)
+	if err != nil {
+		return err
+	}
+	r.events = events
+	r.unread = append(r.unread, unread...)
+	return nil
+}
+
+// The components whose Leases show whether they run, and the namespace of these.
+const (
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	leaseNamespace    = "kube-system"
+)
+
+// leasesOf reads the Leases of the components that should act on the objects.
+func (r *situationReader) leasesOf(ctx context.Context) error {
+	facts, _ := r.facts.At(r.now)
+	wanted := map[string]bool{}
+	for _, n := range r.explained {
+		if name := actsOn(n, facts.Of(n)); name != "" {
+			wanted[name] = true
+		}
+	}
+	kind, ok, err := r.kinds.Lookup(schema.GroupVersionKind{Group: "coordination.k8s.io", Kind: "Lease"})
+	if err != nil || !ok {
+		return nil //nolint:nilerr // discovery's failure is in Graph.Incomplete
+	}
+	for _, name := range []string{controllerManager, scheduler} {
+		if !wanted[name] {
+			continue
+		}
+		obj, err := r.reader.Object(ctx, kind, leaseNamespace, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue // many clusters are run without a Lease that can be seen
+		case err != nil:
+			continue // it is only evidence
+		}
+		r.leases[name] = leaseOf(name, obj)
+	}
+	return nil
+}
+
+// mostWritten bounds the objects of a kind that are looked at to find out whether anything writes to them.
+const mostWritten = 300
+
+// writesOf finds out who writes to objects of the kinds whose controllers have not seen a change.
+func (r *situationReader) writesOf(ctx context.Context) error {
+	facts, _ := r.facts.At(r.now)
+	counts := map[*cluster.Kind]int{}
+	for _, n := range r.graph.Nodes() {
+		if n.Namespace == r.Asked.Namespace {
+			counts[n.Kind]++
+		}
+	}
+	for _, n := range r.explained {
+		if !facts.Of(n).Drifted() || r.writes[n.Kind] != nil || counts[n.Kind] < 2 || counts[n.Kind] > mostWritten {
+			continue
+		}
+		writes := &inspect.Writes{}
+		target := cluster.Target{Kind: *n.Kind, Namespace: n.Namespace}
+		whole := cluster.ListOptions{Whole: true}
+		err := r.reader.ListObjects(ctx, target, whole, func(obj *unstructured.Unstructured) error {
+			writes.Add(obj)
+			return nil
+		})
+		if err == nil { // it is only evidence
+			r.writes[n.Kind] = writes
+		}
+	}
+	return nil
+}
+
+// actsOn names the component that should act on an object and seems not to; empty if none does.
+func actsOn(n *ownertree.Node, f *treestatus.Facts) string {
+	switch {
+	case f.Drifted() && isBuiltIn(n.Kind):
+		return controllerManager
+	case n.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"} && f.Reason == "waiting to be scheduled":
+		return scheduler
+	}
+	return ""
+}
+
+// isBuiltIn reports whether kube-controller-manager acts on objects of the kind.
+func isBuiltIn(kind *cluster.Kind) bool {
+	switch kind.Group {
+	case "", "apps", "batch", "autoscaling", "policy":
+		return true
+	}
+	return false
+}
+
+func leaseOf(name string, obj *unstructured.Unstructured) *inspect.Lease {
+	out := &inspect.Lease{Name: name}
+	out.Holder, _, _ = unstructured.NestedString(obj.Object, "spec", "holderIdentity")
+	renewed, _, _ := unstructured.NestedString(obj.Object, "spec", "renewTime")
+	out.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
+	seconds, _, _ := unstructured.NestedInt64(obj.Object, "spec", "leaseDurationSeconds")
+	out.Lasts = time.Duration(seconds) * time.Second
+	return out
+}
