@@ -5,11 +5,12 @@
 # The linker leaves out an exported method that is not called by name or by an interface. It has to keep those of all
 # types as soon as one reachable function looks methods up by a name or an index that is no constant, as text/template
 # and callers of reflect.Type.Method do: that costs 27 MB. -dumpdep prints what each symbol was reached from, and marks
-# such a function.
+# such a function. The other large thing is generic code: slices.SortFunc makes 15 kB for each struct type that is sorted,
+# sort.Slice nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-most=111000000 # bytes
+most=112000000 # bytes
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -1,11 +1,11 @@
 package inspect
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,7 +57,7 @@ func Changes(old, updated runtime.Object) ([]Change, error) {
 	}
 	var out []Change
 	compareMaps(&out, "", before, after)
-	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
 	return out, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -107,8 +108,9 @@ func (r conditionReader) readAll(object values) []Condition {
 		}
 		out = append(out, markSuperseded(parts)...)
 	}
-	slices.SortStableFunc(out, func(a, b Condition) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type))
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Type, b.Type)) < 0
 	})
 	return out
 }

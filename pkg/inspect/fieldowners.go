@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +61,7 @@ func FieldOwners(obj *unstructured.Unstructured, path FieldPath) (FieldValue, er
 			out.Owners = append(out.Owners, FieldOwner{m.Writer, owns, fields})
 		}
 	}
-	slices.SortStableFunc(out.Owners, compareOwners)
+	sort.SliceStable(out.Owners, func(i, j int) bool { return compareOwners(out.Owners[i], out.Owners[j]) < 0 })
 	return out, nil
 }
 

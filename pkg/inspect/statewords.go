@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 )
@@ -39,7 +40,10 @@ func (o subject) stateWords() (main, others []stateWord) {
 		}
 	}
 	rank := func(w stateWord) int { return slices.Index(mainFields, strings.ToLower(w.field)) }
-	slices.SortStableFunc(main, func(a, b stateWord) int { return cmp.Compare(rank(a), rank(b)) })
+	sort.SliceStable(main, func(i, j int) bool {
+		a, b := main[i], main[j]
+		return cmp.Compare(rank(a), rank(b)) < 0
+	})
 	if main == nil {
 		main = slices.DeleteFunc(slices.Clone(others), func(w stateWord) bool { return w.past })
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -63,8 +63,9 @@ func (g *Graph) Events(
 		return nil, nil, fmt.Errorf("reading events: %w", context.Cause(ctx))
 	}
 	for n, all := range r.found {
-		slices.SortStableFunc(all, func(a, b Event) int {
-			return cmp.Or(b.Last.Compare(a.Last.Time), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+		sort.SliceStable(all, func(i, j int) bool {
+			a, b := all[i], all[j]
+			return cmp.Or(b.Last.Compare(a.Last.Time), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message)) < 0
 		})
 		r.found[n] = all[:min(len(all), mostOfObject)]
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +57,10 @@ func (g *Graph) PreviewClaims(
 	for _, c := range claims {
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b ClaimOutcome) int { return a.Claim.Compare(b.Claim) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Claim.Compare(b.Claim) < 0
+	})
 	return out, cluster.SortIncomplete(missing), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -225,7 +226,10 @@ func (s *relationSource) requests(wanted map[list]bool, used []*Node) []request 
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b request) int { return a.compare(b.list) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.compare(b.list) < 0
+	})
 	return out
 }
 

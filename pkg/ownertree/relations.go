@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,7 +66,7 @@ func (g *Graph) Relate(
 		r.usesOf(ctx, step[uses])
 		r.usersOf(ctx, step[usedBy])
 	}
-	slices.SortFunc(r.found, Relation.compare)
+	sort.Slice(r.found, func(i, j int) bool { return r.found[i].compare(r.found[j]) < 0 })
 	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
 }
 
@@ -341,7 +342,7 @@ type relatedLayout struct {
 // attach draws what the object is tied to in these directions, but the one that it is drawn below.
 func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
 	ties := slices.Clone(r.ends[b.Node])
-	slices.SortFunc(ties, relationEnd.compare)
+	sort.Slice(ties, func(i, j int) bool { return ties[i].compare(ties[j]) < 0 })
 	for _, t := range ties {
 		if !slices.Contains(ways, t.way) || t.other == above {
 			continue

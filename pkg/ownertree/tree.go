@@ -2,6 +2,7 @@ package ownertree
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -301,7 +302,10 @@ func (p *plan) draws(owner, d *Node) (drawn, deep bool) {
 }
 
 func sortLinks(links []link) {
-	slices.SortFunc(links, func(a, b link) int { return a.node.Compare(b.node) })
+	sort.Slice(links, func(i, j int) bool {
+		a, b := links[i], links[j]
+		return a.node.Compare(b.node) < 0
+	})
 }
 
 // sources returns the nodes that reach all others over next, in the order given: those that no other node leads to, and

@@ -3,7 +3,7 @@ package runlocal
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -114,9 +114,10 @@ func (l *listings) filtered(choice func(schema.GroupResource, *listing) bool) []
 			out = append(out, Listing{Resource: r, Controllers: l.readers[r], Err: known.err, Listed: known.listed})
 		}
 	}
-	slices.SortFunc(out, func(a, b Listing) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
 		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource),
-			cmp.Compare(a.Resource.Group, b.Resource.Group))
+			cmp.Compare(a.Resource.Group, b.Resource.Group)) < 0
 	})
 	return out
 }

@@ -3,6 +3,7 @@ package runlocal
 import (
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,7 +74,10 @@ func pending(state tap.State) []Pending {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Pending) int { return a.Due.Compare(b.Due) })
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Due.Compare(b.Due) < 0
+	})
 	return out
 }
 

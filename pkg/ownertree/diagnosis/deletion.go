@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -217,11 +218,12 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	if err != nil {
 		r.unread = append(r.unread, target.Incomplete(err))
 	}
-	slices.SortFunc(r.drained, func(a, b protectedPod) int {
+	sort.Slice(r.drained, func(i, j int) bool {
+		a, b := r.drained[i], r.drained[j]
 		return cmp.Or(
 			cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name),
 			cmp.Compare(a.name, b.name),
-		)
+		) < 0
 	})
 	return nil
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,6 +97,9 @@ func (n needs) sorted() []Need {
 		need.Controllers = slices.Compact(need.Controllers)
 		out = append(out, *need)
 	}
-	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Permission) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Compare(b.Permission) < 0
+	})
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -240,6 +241,9 @@ func (l *listResults) allLeftOut() []UnlistedKind {
 	for resource, err := range l.kindsLeftOut {
 		out = append(out, UnlistedKind{Resource: resource.GroupResource(), Err: err})
 	}
-	slices.SortFunc(out, func(a, b UnlistedKind) int { return compareResources(a.Resource, b.Resource) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return compareResources(a.Resource, b.Resource) < 0
+	})
 	return out
 }

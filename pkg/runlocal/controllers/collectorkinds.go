@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,10 @@ func (k *servedKinds) watchable(
 	k.lists.setLeftOut(unlisted)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	slices.SortFunc(wanted, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
+	sort.Slice(wanted, func(i, j int) bool {
+		a, b := wanted[i], wanted[j]
+		return cmp.Compare(a.String(), b.String()) < 0
+	})
 	if !slices.Equal(k.wanted, wanted) {
 		k.version++
 	}
@@ -182,7 +186,7 @@ func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64
 			}
 		}
 	}
-	slices.SortFunc(waiting, compareResources)
+	sort.Slice(waiting, func(i, j int) bool { return compareResources(waiting[i], waiting[j]) < 0 })
 	return waiting, version, ok
 }
 

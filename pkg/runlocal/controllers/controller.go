@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -112,7 +113,10 @@ type buildFunc func(ctx context.Context, e environment) (runFunc, error)
 // All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
 func All() []Controller {
 	all := slices.Concat(running(), notRunning())
-	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return strings.Compare(a.Name, b.Name) < 0
+	})
 	return all
 }
 

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -123,8 +123,9 @@ func (s *requestSet) sorted() []Request {
 	for r := range s.requests {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b Request) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	return all
 }

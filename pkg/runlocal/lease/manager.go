@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -94,9 +95,10 @@ func ManagerActivity(ctx context.Context, config *rest.Config, namespace string,
 	}
 	looking.Wait()
 	signs := slices.Concat(found...)
-	slices.SortFunc(signs, func(a, b Activity) int {
+	sort.Slice(signs, func(i, j int) bool {
+		a, b := signs[i], signs[j]
 		return cmp.Or(a.Written.Compare(b.Written), cmp.Compare(a.Resource.String(), b.Resource.String()),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	return signs, errors.Join(errs...)
 }

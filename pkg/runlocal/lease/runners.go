@@ -1,11 +1,10 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ func OverlappingRunners(
 	if len(held) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(held, func(a, b Runner) int { return cmp.Compare(a.Lease, b.Lease) })
+	sort.Slice(held, func(i, j int) bool { return held[i].Lease < held[j].Lease })
 	onWait(held)
 	live, errs := make([]*Holder, len(held)), make([]error, len(held))
 	var looking sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -311,8 +312,9 @@ func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAt
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(again, func(a, b pod) int {
-		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.String(), b.String()))
+	sort.Slice(again, func(i, j int) bool {
+		a, b := again[i], again[j]
+		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.String(), b.String())) < 0
 	})
 	now := s.clock.Now()
 	for _, p := range again {

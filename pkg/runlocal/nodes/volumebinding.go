@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -335,7 +335,10 @@ func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 			requests = append(requests, r)
 		}
 	}
-	slices.SortFunc(requests, func(a, b engine.Request) int { return strings.Compare(a.String(), b.String()) })
+	sort.Slice(requests, func(i, j int) bool {
+		a, b := requests[i], requests[j]
+		return strings.Compare(a.String(), b.String()) < 0
+	})
 	return requests
 }
 

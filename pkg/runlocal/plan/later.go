@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -98,8 +99,9 @@ func (p *Planner) later(state tap.State) []Later {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Later) int {
-		return cmp.Or(cmp.Compare(a.In, b.In), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return cmp.Or(cmp.Compare(a.In, b.In), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key)) < 0
 	})
 	return out
 }

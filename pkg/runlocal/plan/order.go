@@ -2,7 +2,7 @@ package plan
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
@@ -68,7 +68,7 @@ func (s *schedule) update(after int, state tap.State, isDue func(queueKey, tap.D
 		}
 	}
 	s.since = since
-	slices.SortFunc(out, compareCandidates)
+	sort.Slice(out, func(i, j int) bool { return compareCandidates(out[i], out[j]) < 0 })
 	return out
 }
 

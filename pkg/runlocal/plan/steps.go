@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -173,9 +174,10 @@ func (p *Planner) causes(of []trace.Cause) []Cause {
 	for _, c := range of {
 		all = append(all, p.cause(c))
 	}
-	slices.SortStableFunc(all, func(a, b Cause) int {
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Object.Kind, b.Object.Kind),
-			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name))
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name)) < 0
 	})
 	seen := slices.ContainsFunc(all, func(c Cause) bool { return c.Type == trace.CauseWatch })
 	for _, c := range all {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -230,7 +231,10 @@ func (r *reading) add(kind cluster.Kind, data json.RawMessage) error {
 	r.raise(m.ResourceVersion)
 	if r.limit > 0 && len(r.objects) > r.limit {
 		most := countKinds(maps.Values(r.objects))
-		slices.SortStableFunc(most, func(a, b KindCount) int { return cmp.Compare(b.Objects, a.Objects) })
+		sort.SliceStable(most, func(i, j int) bool {
+			a, b := most[i], most[j]
+			return cmp.Compare(b.Objects, a.Objects) < 0
+		})
 		err := &TooManyObjectsError{Limit: r.limit, Most: most[:min(len(most), 3)]}
 		r.cancel(err)
 		return err
@@ -260,7 +264,10 @@ func (r *reading) result() *Copy {
 		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
 		ServiceRanges: r.guessRanges(),
 	}
-	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
+	sort.Slice(c.Objects, func(i, j int) bool {
+		a, b := c.Objects[i], c.Objects[j]
+		return compareObjects(&a, &b) < 0
+	})
 	bare := 0
 	c.index = make(map[key]int, len(c.Objects))
 	for i := range c.Objects {
@@ -279,7 +286,7 @@ func (r *reading) result() *Copy {
 			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "their data stays in the cluster",
 		})
 	}
-	slices.SortFunc(c.LeftOut, LeftOut.compare)
+	sort.Slice(c.LeftOut, func(i, j int) bool { return c.LeftOut[i].compare(c.LeftOut[j]) < 0 })
 	return c
 }
 
@@ -291,7 +298,10 @@ func countKinds(objects iter.Seq[Object]) []KindCount {
 		counts[o.Kind.GVR()] = KindCount{o.Kind, c.Objects + 1}
 	}
 	out := slices.Collect(maps.Values(counts))
-	slices.SortFunc(out, func(a, b KindCount) int { return a.Kind.Compare(b.Kind) })
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Kind.Compare(b.Kind) < 0
+	})
 	return out
 }
 

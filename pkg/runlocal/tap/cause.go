@@ -1,8 +1,7 @@
 package tap
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -111,6 +110,6 @@ func (c *causes) addAll(more causes) {
 
 // sortedBySeq sorts causes by the order of their events.
 func sortedBySeq(list []trace.Cause) []trace.Cause {
-	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Seq < list[j].Seq })
 	return list
 }

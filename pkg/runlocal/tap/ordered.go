@@ -1,8 +1,7 @@
 package tap
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -64,7 +63,7 @@ func (o orderedIndexer) sorted(list []any) []any {
 			all[n].key = o.order(m.GetNamespace(), m.GetName())
 		}
 	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].key < all[j].key })
 	for n := range all {
 		list[n] = all[n].obj
 	}

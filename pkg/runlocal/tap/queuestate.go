@@ -3,6 +3,7 @@ package tap
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -241,9 +242,10 @@ func (t *queueTracker[K]) state(now time.Time) QueueState {
 			s.Held = append(s.Held, HeldKey{Key: t.keyText(k), Delayed: e.held == heldAfterDelay})
 		}
 	}
-	slices.SortFunc(s.Held, func(a, b HeldKey) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
+	sort.Slice(s.Held, func(i, j int) bool { return s.Held[i].Key < s.Held[j].Key })
+	sort.Slice(s.Delayed, func(i, j int) bool {
+		a, b := s.Delayed[i], s.Delayed[j]
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) < 0
 	})
 	return s
 }

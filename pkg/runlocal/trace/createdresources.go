@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,8 +48,9 @@ func (c *CreatedResources) Resources() []schema.GroupVersionResource {
 	for r := range c.resources {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group)) < 0
 	})
 	return out
 }

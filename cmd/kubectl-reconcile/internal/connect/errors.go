@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -239,9 +240,10 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 		}
 		resources[c] = cli.AppendUnique(resources[c], IncompleteName(i))
 	}
-	slices.SortFunc(causes, func(a, b cause) int {
+	sort.Slice(causes, func(i, j int) bool {
+		a, b := causes[i], causes[j]
 		return cmp.Or(
-			cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
+			cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message)) < 0
 	})
 	var out []string
 	for _, c := range causes {

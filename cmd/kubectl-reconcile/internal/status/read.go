@@ -3,7 +3,7 @@ package status
 import (
 	"context"
 	"errors"
-	"slices"
+	"sort"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -169,7 +169,10 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 // explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest
 // one by one.
 func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
-	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
+	sort.Slice(failures, func(i, j int) bool {
+		a, b := failures[i], failures[j]
+		return a.target.Compare(b.target) < 0
+	})
 	var forbidden []connect.Target
 	var errs []error
 	for _, f := range failures {

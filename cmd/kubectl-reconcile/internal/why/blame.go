@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -279,6 +280,6 @@ func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured)
 		text := "warning: HorizontalPodAutoscalers could not be listed: " + err.Error()
 		fmt.Fprintln(q.options.streams.ErrOut, cli.OneLine(text))
 	}
-	slices.SortFunc(out, func(a, b v1alpha1.SetBack) int { return cmp.Compare(a.By, b.By) })
+	sort.Slice(out, func(i, j int) bool { return out[i].By < out[j].By })
 	return out
 }

@@ -1,9 +1,8 @@
 package memstore
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -59,7 +58,7 @@ func (s *Store) Writes(after uint64, wanted func(resourcePrefix string) bool) ([
 			})
 		}
 	}
-	slices.SortFunc(out, func(a, b Write) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	sort.Slice(out, func(i, j int) bool { return out[i].ResourceVersion < out[j].ResourceVersion })
 	return out, nil
 }
 
