@@ -25,20 +25,20 @@ func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
 // heldPollInterval is how often WaitHeld looks at first: most reconciles take less than a millisecond.
 const heldPollInterval = 200 * time.Microsecond
 
-// WaitHeld returns the state as soon as nothing is under way but keys that are held, or that are due later; or the
+// WaitHeld returns as soon as nothing is under way but keys that are held, or that are due later; or the
 // error of ctx. In the sandbox every handler has then handled every watch event.
-func (s *Session) WaitHeld(ctx context.Context) (tap.State, error) {
+func (s *Session) WaitHeld(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for wait := heldPollInterval; ; wait = min(2*wait, pollInterval) {
 		select {
 		case <-ctx.Done():
-			return tap.State{}, ctx.Err()
+			return ctx.Err()
 		case <-timer.C:
 		}
 		began := time.Now()
-		if state := s.tap.State(); s.idleButHeld(state) {
-			return state, nil
+		if s.idleButHeld(s.tap.Work()) {
+			return nil
 		}
 		timer.Reset(max(wait, pollBackoff*time.Since(began)))
 	}

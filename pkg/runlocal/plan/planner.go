@@ -61,6 +61,7 @@ type Planner struct {
 	rounds   int       // reconciles so far
 	numbers  map[trace.ReconcileID]int
 	change   int             // the number of the change's step; 0 without
+	changed  bool            // other keys may wait than when the schedule was updated
 	complete map[string]bool // by key: Deployments that have made all progress there is to make
 	plan     *Plan
 	objects  objects
@@ -93,11 +94,10 @@ func (p *Planner) Begin(ctx context.Context, s *runlocal.Session) {
 // Settle has the controllers reconcile one key after the other until nothing is left to do, and takes that for the
 // beginning of the plan. It returns an *UnsettledError if there is no end.
 func (p *Planner) Settle(ctx context.Context) error {
-	state, err := p.forget(ctx)
-	if err != nil {
+	if err := p.forget(ctx); err != nil {
 		return err
 	}
-	if _, err := p.runSteps(ctx, Options{Limit: DefaultLimit}, state); err != nil {
+	if err := p.runSteps(ctx, Options{Limit: DefaultLimit}); err != nil {
 		return err
 	}
 	if p.plan.End != EndSettled {
@@ -118,20 +118,19 @@ func (e *UnsettledError) Error() string {
 }
 
 // forget waits until only held keys are left, and forgets all that was done so far but the names.
-func (p *Planner) forget(ctx context.Context) (tap.State, error) {
-	state, err := p.session.WaitHeld(ctx)
-	if err != nil {
-		return state, err
+func (p *Planner) forget(ctx context.Context) error {
+	if err := p.session.WaitHeld(ctx); err != nil {
+		return err
 	}
 	if err := p.rollouts.begin(ctx, p.session); err != nil {
-		return state, err
+		return err
 	}
 	if err := p.collect(queueKey{}); err != nil {
-		return state, err
+		return err
 	}
 	p.failures, p.numbers = map[queueKey]failure{}, map[trace.ReconcileID]int{}
 	p.plan, p.objects, p.states, p.change = &Plan{}, objects{}, states{}, 0
-	return state, p.rollouts.begin(ctx, p.session)
+	return p.rollouts.begin(ctx, p.session)
 }
 
 // Run makes the plan. The error is that of the change, of ctx or of reading what was written. It must be called once.
@@ -142,24 +141,23 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	for _, obj := range o.Given {
 		p.names.give(obj.Object)
 	}
-	state, err := p.forget(ctx)
-	if err != nil {
+	if err := p.forget(ctx); err != nil {
 		return nil, err
 	}
 	p.session.DropHeldKeys(p.unwanted(o))
-	if state, err = p.session.WaitHeld(ctx); err != nil {
+	if err := p.session.WaitHeld(ctx); err != nil {
 		return nil, err
 	}
 	p.until = time.Now().Add(o.Wait)
 	if o.Change != nil {
-		if state, err = p.makeChange(ctx, o.Change); err != nil {
+		if err := p.makeChange(ctx, o.Change); err != nil {
 			return nil, err
 		}
 	}
-	if state, err = p.runSteps(ctx, o, state); err != nil {
+	if err := p.runSteps(ctx, o); err != nil {
 		return nil, err
 	}
-	p.plan.Later = p.later(state)
+	p.plan.Later = p.later(p.session.State())
 	p.plan.Objects = p.objects.changed()
 	p.plan.Rollouts, p.plan.Budgets = p.rollouts.list(p.names), p.rollouts.listBudgets()
 	return p.plan, nil
@@ -183,67 +181,63 @@ func (p *Planner) unwanted(o Options) func(controller, queue, key string) bool {
 }
 
 // makeChange makes the change, and its step.
-func (p *Planner) makeChange(ctx context.Context, change func(context.Context) error) (tap.State, error) {
+func (p *Planner) makeChange(ctx context.Context, change func(context.Context) error) error {
 	if err := change(ctx); err != nil {
-		return tap.State{}, err
+		return err
 	}
-	state, err := p.session.WaitHeld(ctx)
-	if err != nil {
-		return state, err
+	if err := p.session.WaitHeld(ctx); err != nil {
+		return err
 	}
-	err = p.collect(queueKey{})
+	err := p.collect(queueKey{})
 	for _, step := range p.plan.Steps {
 		if step.Controller == "" {
 			p.change = step.Number
 		}
 	}
-	return state, err
+	return err
 }
 
 // runSteps reconciles one key after the other until the plan ends, and sets why it does.
-func (p *Planner) runSteps(ctx context.Context, o Options, state tap.State) (tap.State, error) {
+func (p *Planner) runSteps(ctx context.Context, o Options) error {
 	var first map[queueKey]bool // keys of the beginning that were not reconciled, with Next
+	var next []candidate
 	for {
-		next := p.schedule.update(p.rounds, state, p.isDue)
-		next = p.withoutStuck(next)
-		if o.Next {
-			if first == nil {
+		if len(next) == 0 || p.changed {
+			p.changed = false
+			next = p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue))
+			if o.Next && first == nil {
 				first = map[queueKey]bool{}
 				for _, c := range next {
 					first[c.queueKey] = true
 				}
 			}
-			rest := next
-			next = nil
-			for _, c := range rest {
-				if first[c.queueKey] {
-					next = append(next, c)
+			if rest := len(next); o.Next {
+				next = slices.DeleteFunc(next, func(c candidate) bool { return !first[c.queueKey] })
+				if len(next) == 0 && rest > 0 {
+					p.plan.End = EndNext
+					return nil
 				}
-			}
-			if len(next) == 0 && len(rest) > 0 {
-				p.plan.End = EndNext
-				return state, nil
 			}
 		}
 		switch {
 		case len(next) == 0:
 			p.plan.End = EndSettled
-			return state, nil
+			return nil
 		case o.Steps > 0 && p.controllerSteps() >= o.Steps:
 			p.plan.End = EndSteps
-			return state, nil
+			return nil
 		case p.plan.Loop != nil:
 			p.plan.End = EndLoop
-			return state, nil
+			return nil
 		case len(p.plan.Steps) >= o.Limit:
 			p.plan.End, p.plan.Loop = EndLimit, repeating(p.plan.Steps)
-			return state, nil
+			return nil
 		}
-		var err error
-		if state, err = p.reconcile(ctx, next[0], state); err != nil {
-			return state, err
+		if err := p.reconcile(ctx, next[0]); err != nil {
+			return err
 		}
 		delete(first, next[0].queueKey)
+		next = next[1:]
 	}
 }
 
@@ -258,23 +252,27 @@ func (p *Planner) controllerSteps() int {
 	return n
 }
 
-// reconcile has one key reconciled, or waits until it can be.
-func (p *Planner) reconcile(ctx context.Context, c candidate, state tap.State) (tap.State, error) {
+// reconcile has one key reconciled, or waits until it can be. It sets changed if other keys may wait than before.
+func (p *Planner) reconcile(ctx context.Context, c candidate) error {
 	if !c.ready {
-		if err := waitUntil(ctx, dueTime(state, c.queueKey)); err != nil {
-			return state, err
+		p.changed = true
+		if err := waitUntil(ctx, dueTime(p.session.State(), c.queueKey)); err != nil {
+			return err
 		}
 		return p.session.WaitHeld(ctx)
 	}
 	if !p.session.ReleaseKey(c.controller, c.queue, c.key) {
+		p.changed = true
 		return p.session.WaitHeld(ctx)
 	}
-	state, err := p.session.WaitHeld(ctx)
-	if err != nil {
-		return state, fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
+	if err := p.session.WaitHeld(ctx); err != nil {
+		return fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
 	}
 	p.rounds++
-	return state, p.collect(c.queueKey)
+	steps := len(p.plan.Steps)
+	err := p.collect(c.queueKey)
+	p.changed = p.changed || len(p.plan.Steps) != steps || len(p.failures) > 0
+	return err
 }
 
 // dueTime returns when the delay of a key is over; zero if it has none.

@@ -47,6 +47,7 @@ func (p *Planner) collect(of queueKey) error {
 		}
 	}
 	p.revision = newest
+	p.changed = p.changed || len(writes) > 0 // and not by Events, which come when they do
 	p.names.learn(writes)
 	for _, r := range reconciles {
 		for _, request := range r.refused {

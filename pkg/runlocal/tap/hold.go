@@ -1,5 +1,7 @@
 package tap
 
+import "time"
+
 // HeldKey is a key that HoldKeys keeps from workers.
 type HeldKey struct {
 	Key string
@@ -152,4 +154,29 @@ func (t *queueTracker[K]) allHeld() []K {
 		}
 	}
 	return out
+}
+
+// work is state without keys, and without those that are held. Tap.mu must be held.
+func (q *queue[K]) work(now time.Time) QueueState {
+	s := QueueState{Queue: q.name, Running: q.tracker.running()}
+	if !q.ShuttingDown() {
+		s.Queued = q.tracker.takeable(now)
+	}
+	s.Queued = max(s.Queued, q.Len()) + int(q.adding.Load())
+	return s
+}
+
+// takeable counts the keys that workers can take, or will in a moment. t.mu must be held.
+func (t *queueTracker[K]) takeable(now time.Time) int {
+	n := 0
+	for _, e := range t.keys {
+		ready := e.queued && e.held != held && e.held != heldAfterDelay
+		for _, d := range e.delays {
+			ready = ready || !d.due.After(now)
+		}
+		if ready {
+			n++
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -200,6 +201,7 @@ func loopError(l *plan.Loop) error {
 			who = cli.AppendUnique(who, stepAuthor(&l.Steps[i]))
 		}
 	}
+	slices.Sort(who)
 	err := fmt.Errorf("the plan does not settle: %s %s the same writes without an end", strings.Join(who, " and "),
 		cli.PluralOf(len(who), "repeats", "repeat"))
 	return cli.WithHint(err, "--steps N shows the first ones")
