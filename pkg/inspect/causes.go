@@ -29,11 +29,6 @@ func (f *causeFinder) add(c Cause) {
 	f.found = append(f.found, c)
 }
 
-// foundSpecific reports whether something was found that explains the state.
-func (f *causeFinder) foundSpecific() bool {
-	return slices.ContainsFunc(f.found, func(c Cause) bool { return c.Weight == Specific })
-}
-
 // causeRules find causes of built-in kinds.
 var causeRules = map[string]func(*causeFinder){
 	"/Node":                               (*causeFinder).nodeCauses,
@@ -113,9 +108,9 @@ func (f *causeFinder) generationNotSeen() {
 	c := Cause{Type: GenerationNotSeen, Certainty: Likely, Weight: Specific, Detail: detail, Since: since}
 	const field = "status.observedGeneration"
 	if d.Observed != nil {
-		c.evident(FromField, field, fmt.Sprintf("%d, of metadata.generation %d", *d.Observed, d.Generation), since)
+		c.evident(field, fmt.Sprintf("%d, of metadata.generation %d", *d.Observed, d.Generation), since)
 	} else {
-		c.evident(FromField, field, fmt.Sprintf("none, of metadata.generation %d", d.Generation), since)
+		c.evident(field, fmt.Sprintf("none, of metadata.generation %d", d.Generation), since)
 	}
 	if since != nil && f.observed.Now.Sub(since.Time) < neverSeenAfter {
 		c.Certainty = Possible // it has had little time
@@ -137,9 +132,9 @@ func (f *causeFinder) generationNotSeen() {
 	f.add(c)
 }
 
-// evident appends evidence to a cause.
-func (c *Cause) evident(source EvidenceSource, name, text string, at *metav1.Time) {
-	c.Evidence = append(c.Evidence, Evidence{Source: source, Name: name, Text: text, Time: at})
+// evident appends what a field shows to a cause.
+func (c *Cause) evident(path, text string, at *metav1.Time) {
+	c.Evidence = append(c.Evidence, Evidence{Source: FromField, Name: path, Text: text, Time: at})
 }
 
 // evidence describes the Lease.
@@ -175,7 +170,7 @@ func (f *causeFinder) lastStatusWrite() (Writer, bool) {
 // paused is for an object that its user has paused by a field.
 func (f *causeFinder) paused(field string) {
 	c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-	c.evident(FromField, field, f.report.Reason, nil)
+	c.evident(field, f.report.Reason, nil)
 	f.add(c)
 }
 
@@ -193,7 +188,7 @@ func conditionEvidence(c Condition) Evidence {
 
 // refused notes that the API server refuses what the controller writes, by a condition and Events with these reasons. A
 // refusal that a condition reports is certain to be of the present; an Event may be old.
-func (f *causeFinder) refused(c Condition, reasons ...string) bool {
+func (f *causeFinder) refused(c Condition, reasons ...string) {
 	var out []Cause
 	note := func(message string, e Evidence, certainty Certainty) {
 		cause := refusal(message)
@@ -228,7 +223,6 @@ func (f *causeFinder) refused(c Condition, reasons ...string) bool {
 	for _, cause := range out {
 		f.add(cause)
 	}
-	return len(out) > 0
 }
 
 func sameReference(a, b *Reference) bool {
@@ -248,7 +242,7 @@ func (f *causeFinder) finalizers() {
 	since := deletionRequested(f.values)
 	for _, name := range all {
 		c := Cause{Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name, Since: since}
-		c.evident(FromField, "metadata.finalizers", name, since)
+		c.evident("metadata.finalizers", name, since)
 		f.add(c)
 	}
 }
@@ -260,7 +254,7 @@ func (f *causeFinder) customCauses() {
 		if f.observed.Now.Sub(f.created) < neverSeenAfter {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
-		c.evident(FromField, "status", "not set", nil)
+		c.evident("status", "not set", nil)
 		f.add(c)
 		return
 	}
@@ -285,7 +279,7 @@ func (f *causeFinder) customCauses() {
 			weight, kind = Symptom, InProgressState
 		}
 		c := Cause{Type: kind, Certainty: Likely, Weight: weight, Detail: cmp.Or(f.report.Reason, f.report.Status.Status)}
-		c.evident(FromField, "status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
+		c.evident("status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
 		f.add(c)
 	}
 	f.warnings()
@@ -335,6 +329,6 @@ func (f *causeFinder) fieldFights() {
 		Detail:   strings.Join(names, " and ") + " change it in turn",
 		Evidence: evidence,
 	}
-	c.evident(FromField, "metadata.generation", fmt.Sprintf("%d", f.drift.Generation), nil)
+	c.evident("metadata.generation", fmt.Sprintf("%d", f.drift.Generation), nil)
 	f.add(c)
 }

@@ -39,7 +39,7 @@ func (f *causeFinder) podCauses() {
 	f.setupEvents(containers)
 	if gate := f.missingGate(); gate != "" && f.condition("ContainersReady").Status == "True" {
 		c := Cause{Type: ReadinessGate, Certainty: Certain, Weight: Specific, Detail: gate}
-		c.evident(FromField, "spec.readinessGates", gate, nil)
+		c.evident("spec.readinessGates", gate, nil)
 		f.add(c)
 	}
 	if len(f.found) == 0 {
@@ -54,7 +54,7 @@ func (f *causeFinder) failedPodCauses(containers []Container) {
 			Type: PodFailed, Certainty: Certain, Weight: Specific,
 			Detail: withReason(reason, firstLine(f.text("status", "message"))),
 		}
-		c.evident(FromField, "status.reason", c.Detail, nil)
+		c.evident("status.reason", c.Detail, nil)
 		f.add(c)
 		return
 	}
@@ -65,7 +65,7 @@ func (f *causeFinder) failedPodCauses(containers []Container) {
 	}
 	if len(f.found) == 0 {
 		c := Cause{Type: PodFailed, Certainty: Certain, Weight: General, Detail: cmp.Or(f.report.Reason, "failed")}
-		c.evident(FromField, "status.phase", "Failed", nil)
+		c.evident("status.phase", "Failed", nil)
 		f.add(c)
 	}
 }
@@ -102,7 +102,7 @@ func (f *causeFinder) notScheduled() bool {
 		if f.observed.Now.Sub(f.created) < neverSeenAfter {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
-		c.evident(FromField, "spec.nodeName", "not set", nil)
+		c.evident("spec.nodeName", "not set", nil)
 		if l := f.observed.Lease; l != nil {
 			c.Evidence = append(c.Evidence, l.evidence(f.observed.Now))
 			if l.Expired(f.observed.Now) {
@@ -145,7 +145,7 @@ func (c Container) stateField(state string) string {
 func (f *causeFinder) containerCauses(c Container) {
 	message := firstLine(c.Message)
 	cause := Cause{Certainty: Certain, Weight: Specific, Part: partOf(c)}
-	cause.evident(FromField, c.stateField("state"), joinReason(c.Reason, "", message), nil)
+	cause.evident(c.stateField("state"), joinReason(c.Reason, "", message), nil)
 	switch {
 	case strings.Contains(c.Reason, "Image"), c.Reason == "RegistryUnavailable", c.Reason == "SignatureValidationFailed":
 		cause.Type = ImagePull
@@ -217,7 +217,7 @@ func (f *causeFinder) exited(cause *Cause, c Container) {
 	if last == nil {
 		last = status.sub("lastState", "terminated")
 		if last != nil {
-			cause.evident(FromField, c.stateField("lastState.terminated"), terminationText(last), timeAt(last, "finishedAt"))
+			cause.evident(c.stateField("lastState.terminated"), terminationText(last), timeAt(last, "finishedAt"))
 		}
 	}
 	killed, byProbe := f.events.with(c.Name+" failed ", "Killing")
@@ -316,13 +316,13 @@ func (f *causeFinder) waitingContainer(c Container) {
 		return
 	case c.Restarts > 0 && c.LastReason == "OOMKilled":
 		cause.Certainty = Likely
-		cause.evident(FromField, c.stateField("lastState"), c.LastReason, nil)
+		cause.evident(c.stateField("lastState"), c.LastReason, nil)
 		f.exited(&cause, c)
 	case c.Type == InitContainer:
 		cause.Type, cause.Weight = InitContainerRunning, General
 		cause.Detail = "it runs, and the pod starts when it has ended"
 		started := timeAt(f.containerStatus(c).sub("state", "running"), "startedAt")
-		cause.evident(FromField, c.stateField("state.running"), "running", started)
+		cause.evident(c.stateField("state.running"), "running", started)
 	case !c.Started && f.hasProbe(c, "startupProbe"):
 		f.probe(&cause, StartupProbe, "Startup", c)
 	case c.Restarts > 0 && f.killedByProbe(c):
@@ -367,7 +367,7 @@ func (f *causeFinder) probe(cause *Cause, kind CauseType, sort string, c Contain
 	if len(cause.Evidence) == 0 {
 		field := map[CauseType]string{StartupProbe: "started", ReadinessProbe: "ready"}[kind]
 		if field != "" {
-			cause.evident(FromField, c.stateField(field), "false", nil)
+			cause.evident(c.stateField(field), "false", nil)
 		}
 	}
 	e, reported := f.events.with(sort+" probe ", "Unhealthy", "ProbeWarning")

@@ -10,7 +10,7 @@ func (f *causeFinder) claimCauses() {
 	case f.text("metadata", "deletionTimestamp") != "":
 	case phase == "Lost":
 		c := Cause{Type: VolumeLost, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-		c.evident(FromField, "status.phase", phase, nil)
+		c.evident("status.phase", phase, nil)
 		if name := f.text("spec", "volumeName"); name != "" {
 			c.Refers = &Reference{Kind: "PersistentVolume", Name: name}
 		}
@@ -40,7 +40,7 @@ func (f *causeFinder) resizeFailures() {
 // k8s.io/kubernetes) and of the external provisioner.
 func (f *causeFinder) pendingClaim() {
 	c := Cause{Type: VolumeNotBound, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident(FromField, "status.phase", cmp.Or(f.text("status", "phase"), "not set"), nil)
+	c.evident("status.phase", cmp.Or(f.text("status", "phase"), "not set"), nil)
 	for _, e := range f.events {
 		switch e.Reason {
 		case "ProvisioningFailed":
@@ -69,12 +69,12 @@ func (f *causeFinder) pendingClaim() {
 }
 
 func (f *causeFinder) volumeCauses() {
-	switch {
-	case f.report.Status.Status == Failed:
+	switch f.report.Status.Status {
+	case Failed:
 		c := Cause{Type: ProvisioningFailed, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-		c.evident(FromField, "status.phase", "Failed", nil)
+		c.evident("status.phase", "Failed", nil)
 		f.add(c)
-	case f.report.Status.Status == Suspended:
+	case Suspended:
 		f.paused("spec.persistentVolumeReclaimPolicy")
 	}
 }
@@ -85,6 +85,6 @@ func (f *causeFinder) attachmentCauses() {
 		return
 	}
 	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific, Detail: cutDetail(problem)}
-	c.evident(FromField, "status.attachError.message", problem, nil)
+	c.evident("status.attachError.message", problem, nil)
 	f.add(c)
 }

@@ -17,7 +17,7 @@ func (f *causeFinder) deploymentCauses() {
 			weight = General // that it is paused does not keep its pods from becoming ready
 		}
 		c := Cause{Type: Paused, Certainty: Certain, Weight: weight, Detail: "the rollout is paused"}
-		c.evident(FromField, "spec.paused", "true", nil)
+		c.evident("spec.paused", "true", nil)
 		if progressing.Reason == "DeploymentPaused" {
 			c.Evidence = append(c.Evidence, conditionEvidence(progressing))
 		}
@@ -75,7 +75,7 @@ func (f *causeFinder) statefulSetCauses() {
 
 func (f *causeFinder) waitsForDeletion(detail string) {
 	c := Cause{Type: WaitsForDeletion, Certainty: Certain, Weight: Specific, Detail: detail}
-	c.evident(FromField, "spec.updateStrategy.type", "OnDelete", nil)
+	c.evident("spec.updateStrategy.type", "OnDelete", nil)
 	f.add(c)
 }
 
@@ -228,7 +228,7 @@ func (f *causeFinder) budgetCauses() {
 		return
 	}
 	c := Cause{Type: EvictionBlocked, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident(FromField, "status.disruptionsAllowed", fmt.Sprint(f.count(0, "status", "disruptionsAllowed")), nil)
+	c.evident("status.disruptionsAllowed", fmt.Sprint(f.count(0, "status", "disruptionsAllowed")), nil)
 	f.add(c)
 }
 
@@ -237,7 +237,7 @@ func (f *causeFinder) serviceCauses() {
 		return
 	}
 	c := Cause{Type: NoAddress, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident(FromField, "status.loadBalancer.ingress", "empty", nil)
+	c.evident("status.loadBalancer.ingress", "empty", nil)
 	e, ok := f.events.with("", "SyncLoadBalancerFailed", "CreatingLoadBalancerFailed", "AllocationFailed")
 	if ok {
 		c.Weight, c.Detail = Specific, firstLine(e.text())
@@ -251,7 +251,7 @@ func (f *causeFinder) ingressCauses() {
 		return
 	}
 	c := Cause{Type: NoAddress, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident(FromField, "status.loadBalancer.ingress", "empty", nil)
+	c.evident("status.loadBalancer.ingress", "empty", nil)
 	f.add(c)
 	f.warnings()
 }
@@ -312,7 +312,7 @@ func (f *causeFinder) namespaceCauses() {
 			continue // the namespace controller removes it when nothing is left
 		}
 		c := Cause{Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name, Since: deletionRequested(f.values)}
-		c.evident(FromField, "spec.finalizers", name, c.Since)
+		c.evident("spec.finalizers", name, c.Since)
 		f.add(c)
 	}
 	if len(f.found) == 0 {

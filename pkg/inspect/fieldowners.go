@@ -156,7 +156,7 @@ func (s fieldSet) each(prefix FieldPath, do func(FieldPath)) {
 	for key, found := range s {
 		below, isMap := found.(map[string]any)
 		if e, ok := elementOfKey(key); ok && isMap {
-			fieldSet(below).each(append(prefix[:len(prefix):len(prefix)], e), do)
+			fieldSet(below).each(append(slices.Clip(prefix), e), do)
 		}
 	}
 }

@@ -54,16 +54,16 @@ const accountController = "serviceaccount"
 
 // releaseKeysOf releases the keys of one controller that are held at this moment, and reports whether there were any.
 func (s *Session) releaseKeysOf(controller string) bool {
-	any := false
+	found := false
 	for _, c := range s.tap.State().Controllers {
 		if c.Name != controller {
 			continue
 		}
 		for _, q := range c.Queues {
 			for _, k := range q.Held {
-				any = s.tap.ReleaseKey(c.Name, q.Queue, k.Key) || any
+				found = s.tap.ReleaseKey(c.Name, q.Queue, k.Key) || found
 			}
 		}
 	}
-	return any
+	return found
 }

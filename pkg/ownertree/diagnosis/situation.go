@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -127,9 +128,7 @@ func (r *situationReader) readFacts(ctx context.Context, nodes []*ownertree.Node
 	fresh := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return r.facts[n.UID] != nil })
 	facts, unread := treestatus.ReadFacts(ctx, r.reader, fresh, treestatus.ReadOptions{Existing: r.graph.Nodes()})
 	facts = facts.JudgeServices(r.graph, fresh)
-	for uid, f := range facts {
-		r.facts[uid] = f
-	}
+	maps.Copy(r.facts, facts)
 	r.unread = append(r.unread, unread...)
 }
 

@@ -307,7 +307,7 @@ func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAt
 	var again []pod
 	s.mu.Lock()
 	for r, a := range s.waiting {
-		if !(initial && a.copied) && chosen(r, a) {
+		if (!initial || !a.copied) && chosen(r, a) {
 			again = append(again, pod{r, a})
 		}
 	}

@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,16 +88,16 @@ func setFieldText(f drift.SetField) string {
 
 // countText spells numbers beside what is wanted.
 func countText(c drift.Count) string {
-	text := fmt.Sprintf("wants %d", c.Wanted)
+	parts := []string{fmt.Sprintf("wants %d", c.Wanted)}
 	for _, n := range []struct {
 		name  string
 		value *int64
 	}{{"there", c.There}, {"updated", c.Updated}, {"ready", c.Ready}, {"available", c.Available}} {
 		if n.value != nil {
-			text += fmt.Sprintf(", %s %d", n.name, *n.value)
+			parts = append(parts, fmt.Sprintf("%s %d", n.name, *n.value))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // writerText says who wrote and when; empty if that is not known.
@@ -169,10 +170,5 @@ func (a asked) has(obj *unstructured.Unstructured) bool {
 			return true
 		}
 	}
-	for _, k := range a.kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.kinds, kind)
 }

@@ -36,26 +36,26 @@ func (o *Options) summaryLine(made *madePlan) string {
 	if len(parts) == 0 {
 		parts = append(parts, "nothing to change")
 	}
-	text := strings.Join(parts, ", ")
+	parts = []string{strings.Join(parts, ", ")}
 	if refused := refusedWrites(made); refused > 0 {
-		text += fmt.Sprintf("; %s refused", cli.Plural(refused, "write"))
+		parts = append(parts, cli.Plural(refused, "write")+" refused")
 	}
 	for _, b := range made.Budgets {
 		if b.Lowest < b.Needs {
-			text += "; fewer than budget " + b.Object.Name + " needs"
+			parts = append(parts, "fewer than budget "+b.Object.Name+" needs")
 		}
 	}
 	for _, r := range made.Rollouts {
 		if r.Before > 0 && len(made.Rollouts) <= maxRollouts {
-			text += "; " + readyText(r)
+			parts = append(parts, readyText(r))
 		}
 	}
 	switch made.End {
 	case plan.EndNext, plan.EndSteps:
-		text += "; more follows"
+		parts = append(parts, "more follows")
 	case plan.EndSettled, plan.EndLoop, plan.EndLimit:
 	}
-	return render.Escape(text)
+	return render.Escape(strings.Join(parts, "; "))
 }
 
 // maxRollouts bounds the workloads in the summary.

@@ -227,11 +227,11 @@ func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
 func (l *commandList) scheduling(c *diagnosis.Cause, pod *ownertree.Node) {
 	w := workload(pod)
 	l.look(pod.Namespace, "describe pod %s", pod.Name)
-	switch {
-	case c.Type == inspect.NotScheduled:
+	switch c.Type {
+	case inspect.NotScheduled:
 		l.look("kube-system", "get lease kube-scheduler")
 		return
-	case c.Type == inspect.SchedulingGated:
+	case inspect.SchedulingGated:
 		return
 	}
 	l.look("", "describe nodes")

@@ -58,7 +58,7 @@ type situation struct {
 	// Also are types of causes that must be named, too.
 	Also []string `json:"also,omitempty"`
 	// Later is how long after it was played the question is asked.
-	Later metav1.Duration `json:"later,omitempty"`
+	Later metav1.Duration `json:"later,omitzero"`
 	// Then is what is done to the objects.
 	Then []action `json:"then,omitempty"`
 }
@@ -331,7 +331,7 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 	switch {
 	case string(first.Type) != p.Cause:
 		return fmt.Sprintf("the cause %s is named first, want %s", first.Type, p.Cause), text
-	case p.Of != "" && shown != p.Of && !(isPrefix && strings.HasPrefix(shown, prefix)):
+	case p.Of != "" && shown != p.Of && (!isPrefix || !strings.HasPrefix(shown, prefix)):
 		return fmt.Sprintf("%s shows it, want %s", shown, p.Of), text
 	case !strings.Contains(v.sentence(first), p.Says):
 		return fmt.Sprintf("it says %q, without %q", v.sentence(first), p.Says), text

@@ -65,19 +65,19 @@ const (
 func (o *Options) draw(w io.Writer, v *view, width int) error {
 	s := &screen{options: o, view: v, width: width}
 	d := v.diagnosis
-	s.line("", o.palette.Strong(render.Escape(v.headline())))
+	s.line(o.palette.Strong(render.Escape(v.headline())))
 	if len(d.Causes) > 0 {
 		s.first(d.Causes[0])
 		s.others(d.Causes[1:])
 	} else if !d.Converged {
-		s.line("", "No cause was found: nothing that it reports, owns or uses explains it.")
+		s.line("No cause was found: nothing that it reports, owns or uses explains it.")
 		for _, c := range v.commands.forObject(d.Asked) {
 			s.labelled("look", render.Escape(c.Command))
 		}
 	}
 	for _, text := range connect.DescribeIncomplete(v.incomplete) {
 		name, rest, _ := strings.Cut(cli.OneLine(text), ":")
-		s.line("", o.palette.Change(name+":")+rest)
+		s.line(o.palette.Change(name+":") + rest)
 	}
 	_, err := io.WriteString(w, s.text.String())
 	return err
@@ -92,8 +92,8 @@ type screen struct {
 }
 
 // line writes one line, wrapped at the width of the terminal.
-func (s *screen) line(indent, text string) {
-	fmt.Fprintln(&s.text, render.Wrap(indent+text, s.width, indent+"  "))
+func (s *screen) line(text string) {
+	fmt.Fprintln(&s.text, render.Wrap(text, s.width, "  "))
 }
 
 // labelled writes a line with a label before it, in a column.
@@ -112,7 +112,7 @@ func (s *screen) labelled(label, text string) {
 // first writes the likeliest cause with all that is known of it.
 func (s *screen) first(c *diagnosis.Cause) {
 	p := s.options.palette
-	s.line("", p.Trouble("cause")+" ("+certaintyText(c.Certainty)+"): "+render.Escape(s.view.sentence(c)+s.view.alsoOn(c)))
+	s.line(p.Trouble("cause") + " (" + certaintyText(c.Certainty) + "): " + render.Escape(s.view.sentence(c)+s.view.alsoOn(c)))
 	s.chain(c)
 	for i, e := range c.Evidence[:min(len(c.Evidence), mostEvidence)] {
 		label := ""
@@ -189,12 +189,12 @@ func (s *screen) chain(c *diagnosis.Cause) {
 func (s *screen) others(all []*diagnosis.Cause) {
 	for _, c := range all[:min(len(all), mostOthers)] {
 		sentence := s.view.sentence(c) + s.view.alsoOn(c)
-		s.line("", s.options.palette.Change("also")+" ("+certaintyText(c.Certainty)+"): "+render.Escape(sentence))
+		s.line(s.options.palette.Change("also") + " (" + certaintyText(c.Certainty) + "): " + render.Escape(sentence))
 		for _, command := range s.view.commands.of(c)[:min(1, len(s.view.commands.of(c)))] {
 			s.labelled("look", render.Escape(command.Command))
 		}
 	}
 	if more := len(all) - mostOthers; more > 0 {
-		s.line("", fmt.Sprintf("also: %s; -o json has all", cli.Plural(more, "more cause")))
+		s.line(fmt.Sprintf("also: %s; -o json has all", cli.Plural(more, "more cause")))
 	}
 }

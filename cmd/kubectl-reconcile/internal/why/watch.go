@@ -160,10 +160,11 @@ func (f *follower) show() error {
 		}
 		return f.screen.Show(text.String())
 	}
-	known := v.diagnosis.Status + " " + v.diagnosis.Facts.Reason
+	lines := []string{v.diagnosis.Status + " " + v.diagnosis.Facts.Reason}
 	for _, c := range v.diagnosis.Causes {
-		known += "\n" + v.sentence(c)
+		lines = append(lines, v.sentence(c))
 	}
+	known := strings.Join(lines, "\n")
 	if known == f.shown {
 		return nil
 	}
