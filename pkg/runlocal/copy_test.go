@@ -330,6 +330,7 @@ func addNode(t *testing.T, client kubernetes.Interface, name string) {
 			Reason: "AsInTheCluster", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()})
 	}
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	node.ResourceVersion = "" // controllers may have written it since
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -359,6 +360,7 @@ func setUnhealthy(t *testing.T, client kubernetes.Interface, pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i", State: state}}
 	}
 	pod.ResourceVersion = ""
+	pod.ResourceVersion = "" // controllers may have written it since
 	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

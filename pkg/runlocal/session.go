@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -202,7 +203,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 			return err
 		}
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
-			Tap: s.tap, Informers: informers, Config: s.server.Config(),
+			Tap: s.tap, Informers: unstarted{informers}, Config: s.server.Config(),
 			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
 			Volumes: bindsVolumes(o.Controllers), Copied: before, Assume: o.Assume,
 			Neighbours: neighbours(o.Copy),
@@ -211,7 +212,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 			return fmt.Errorf("starting the simulated nodes: %w", err)
 		}
 	}
-	if err := s.startProvisioner(ctx, informers, o); err != nil {
+	if err := s.startProvisioner(ctx, unstarted{informers}, o); err != nil {
 		return err
 	}
 	authority, err := s.authority()
@@ -230,6 +231,15 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	s.working.Store(err == nil)
 	return err
 }
+
+// unstarted is the factory of informers that controllers.Start starts, when all handlers have been added to them. Some of
+// upstream's constructors add handlers before they set the fields that these use, which a running informer would call.
+type unstarted struct {
+	clientinformers.SharedInformerFactory
+}
+
+// StartWithContext does nothing.
+func (unstarted) StartWithContext(context.Context) {}
 
 // errNotWorking is the health of controllers and nodes while the session starts or stops.
 var errNotWorking = errors.New("it is starting or stopping")

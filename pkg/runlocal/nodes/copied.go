@@ -96,7 +96,7 @@ func (c *Copied) hasActiveKubelet(node *corev1.Node) bool {
 	return hasActiveKubelet(node)
 }
 
-// keeps reports whether the kubelet leaves the pod as it is: it was copied, and nobody has changed or deleted it since.
+// keeps reports whether the kubelet leaves the pod as it is: it was copied, and was not changed or deleted since.
 func (c *Copied) keeps(pod *corev1.Pod) bool {
 	if c == nil {
 		return false

@@ -40,7 +40,7 @@ import (
 )
 
 // A situation of the corpus is a file of YAML documents: how it is played, and then the objects, which are created in
-// this order in a namespace of its own. Where an object has a status, that is written too. In every text, NAMESPACE is
+// this order in a separate namespace. Where an object has a status, that is written too. In every text, NAMESPACE is
 // the name of the namespace, uid-of:NAME and
 // uid-of:Kind/NAME the uid of the object of that name created before, and ago:5m a time.
 type situation struct {

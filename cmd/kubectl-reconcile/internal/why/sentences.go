@@ -93,8 +93,11 @@ func (v *view) sentence(c *diagnosis.Cause) string {
 	if !ok {
 		text = "%O%D"
 	}
-	if c.Type == inspect.EvictionBlocked && c.Refers == nil {
+	switch {
+	case c.Type == inspect.EvictionBlocked && c.Refers == nil:
 		text = "%O allows no eviction%D"
+	case c.Type == inspect.GenerationNotSeen && c.Certainty == inspect.Possible: // it has had little time
+		text = "the controller of %O has not acted on it yet%D"
 	}
 	part, detail, refers := "", "", ""
 	if c.Part != "" {
