@@ -20,7 +20,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients realcluster test-real test-takeover fidelity lint tidy bench bench-real bench-tree soak clean
+.PHONY: help build install size test race test-clients realcluster test-real test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -65,13 +65,16 @@ play: build
 	@failed=0; export $(PLUGIN) $(BRIEF); \
 	go -C test/realcluster test -count=1 -timeout 30m -p 3 -parallel 6 $(TESTFLAGS) \
 		$$(go -C test/realcluster list ./... | grep -v /scenarios$$) || failed=1; \
-	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./scenarios || failed=1; \
+	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) -skip '^TestCopiesStayStill$$' ./scenarios || failed=1; \
 	exit $$failed
 
 test-takeover: build realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
 	SCENARIOS_SIDES=real,plugin $(PLUGIN) go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios
 
-fidelity: realcluster ## do the same and write docs/fidelity.md
+test-copies: build realcluster ## copy the end of every scenario into the sandbox, where all controllers must have nothing to write
+	$(PLUGIN) go -C test/realcluster test -count=1 -timeout 60m -run '^TestCopiesStayStill$$' ./scenarios
+
+fidelity: realcluster ## do the same as test-real and write docs/fidelity.md
 	$(PLAY) && $(SHOW) -write ../../docs/fidelity.md $(REPORTS)
 
 lint: ## run the linters of .golangci.yml
