@@ -47,7 +47,8 @@ const compactionInterval = 5 * time.Minute
 func newBackend(o Options) *backend {
 	return &backend{
 		store: memstore.New(memstore.Options{
-			History: o.History, OnCommit: o.OnCommit, Clock: o.Clock, CompactionInterval: compactionInterval,
+			History: o.History, OnCommit: o.OnCommit, NewUID: o.NewUID, Clock: o.Clock,
+			CompactionInterval: compactionInterval,
 		}),
 		counts:    flowcontrolrequest.NewStorageObjectCountTracker(),
 		resources: map[schema.GroupResource]resourceStorage{},

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -21,6 +23,7 @@ import (
 // generated, uids, addresses and ports. Its methods may be called concurrently.
 type names struct {
 	began time.Time
+	uids  atomic.Int64
 	given map[string]bool // texts of the change that the plan is for: they are not random
 
 	mu       sync.RWMutex // guards what follows
@@ -151,6 +154,11 @@ func (n *names) learnOne(obj *unstructured.Unstructured) {
 	}
 }
 
+// newUID is api.Options.NewUID: each uid is less than those before.
+func (n *names) newUID() types.UID {
+	return types.UID(fmt.Sprintf("ffffffff-ffff-4fff-bfff-%012x", 1<<48-n.uids.Add(1)))
+}
+
 func (n *names) next(of string) int {
 	n.counts[of]++
 	return n.counts[of]
@@ -200,6 +208,14 @@ func (n *names) newReplacer() *strings.Replacer {
 
 // key returns the text of a queue key.
 func (n *names) key(key string) string { return n.replace(key) }
+
+// numbers are the numbers of generated names.
+var numbers = regexp.MustCompile(`<[0-9]+>`)
+
+// sortKey returns a text of the queue key by which it is sorted: by number among generated names.
+func (n *names) sortKey(key string) string {
+	return numbers.ReplaceAllStringFunc(n.key(key), func(number string) string { return fmt.Sprintf("%010s", number) })
+}
 
 // listOrder is tap.Options.ListOrder.
 func (n *names) listOrder(namespace, name string) string {

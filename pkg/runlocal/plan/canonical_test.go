@@ -1,11 +1,15 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -33,7 +37,7 @@ func TestNamesDoNotDependOnTheOrder(t *testing.T) {
 		n.learn(writes)
 		texts[i] = []any{n.object(first).Object, n.object(second).Object, n.replace("deleted " + order[0])}
 	}
-	if diff := cmp.Diff(texts[0], texts[1]); diff != "" {
+	if diff := gocmp.Diff(texts[0], texts[1]); diff != "" {
 		t.Errorf("two runs differ:\n%s", diff)
 	}
 	want := []any{
@@ -45,8 +49,32 @@ func TestNamesDoNotDependOnTheOrder(t *testing.T) {
 			"spec": map[string]any{"nodeName": "a"},
 		},
 	}
-	if diff := cmp.Diff(want, texts[0].([]any)[:1]); diff != "" {
+	if diff := gocmp.Diff(want, texts[0].([]any)[:1]); diff != "" {
 		t.Errorf("canonical (-want +got):\n%s", diff)
+	}
+}
+
+// TestEqualPods: of pods that are otherwise equal, the youngest comes first in lists and by uid, and the eldest is
+// reconciled first.
+func TestEqualPods(t *testing.T) {
+	n := newNames(time.Now())
+	var before types.UID
+	var order, keys []string
+	for _, letter := range generatedLetters[:12] {
+		name := "web-" + strings.Repeat(string(letter), generatedLength)
+		n.learn([]api.Write{{After: pod(name, "a")}})
+		uid := n.newUID()
+		if before != "" && uid >= before {
+			t.Errorf("uid %s after %s", uid, before)
+		}
+		before = uid
+		order, keys = append(order, n.listOrder("shop", name)), append(keys, n.sortKey("shop/"+name))
+	}
+	if !slices.IsSortedFunc(order, func(a, b string) int { return cmp.Compare(b, a) }) {
+		t.Errorf("lists do not begin with the youngest: %q", order)
+	}
+	if !slices.IsSorted(keys) {
+		t.Errorf("keys are not in the order of creation: %q", keys)
 	}
 }
 

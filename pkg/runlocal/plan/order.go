@@ -49,7 +49,7 @@ func (s *schedule) update(after int, state tap.State, isDue func(queueKey, tap.D
 		if !known || first.delayed != c.delayed { // a delay that was there too, and may be over, is of no matter
 			first = waiting{after, c.delayed}
 		}
-		since[c.queueKey], c.since, c.canonical = first, first.since, s.names.key(c.key)
+		since[c.queueKey], c.since, c.canonical = first, first.since, s.names.sortKey(c.key)
 		out = append(out, c)
 	}
 	for _, c := range state.Controllers {

@@ -10,12 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
@@ -44,10 +42,9 @@ func planOf(t *testing.T, from, change string, o Options) *Plan {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	planner := New()
-	s, err := runlocal.Start(ctx, runlocal.Options{
-		Controllers: Controllers(), Nodes: 2, Workers: 1, ListOrder: planner.ListOrder,
-		Recorder: trace.NewRecorder(clock.RealClock{}, planner),
-	})
+	options := runlocal.Options{Controllers: Controllers(), Nodes: 2}
+	planner.Configure(&options)
+	s, err := runlocal.Start(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
@@ -45,8 +46,8 @@ const DefaultLimit = 1000
 // handle several changes at once.
 const horizon = time.Second + 50*time.Millisecond
 
-// Planner makes one plan in one session. The session must have been started with the Planner as a sink of its recorder
-// and with its ListOrder, and hold its keys. Record and ListOrder may be called concurrently.
+// Planner makes one plan in one session, which must have been started with options that Configure has completed, and hold
+// its keys. Only Record may be called concurrently.
 type Planner struct {
 	names   *names
 	trace   collector
@@ -81,8 +82,13 @@ func New() *Planner {
 // Record implements trace.Sink.
 func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 
-// ListOrder is for runlocal.Options.
-func (p *Planner) ListOrder(namespace, name string) string { return p.names.listOrder(namespace, name) }
+// Configure completes the options of the session: one worker, a recorder with p as its sink, and the youngest first of
+// pods that are otherwise equal. Controllers delete of these the one that they list first or, if some became ready in
+// different seconds, the one with the least uid.
+func (p *Planner) Configure(o *runlocal.Options) {
+	o.Workers, o.Recorder = 1, trace.NewRecorder(clock.RealClock{}, p)
+	o.ListOrder, o.API.NewUID = p.names.listOrder, p.names.newUID
+}
 
 // Begin takes a session that has just started: what it writes from now on is not there at the beginning. It waits until
 // the API server has made all that it makes by itself, or ctx ends. It must be called once, before all else.

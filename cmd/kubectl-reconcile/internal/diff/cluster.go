@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -26,7 +25,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // clusterSource is the cluster that a plan begins with a copy of.
@@ -255,12 +253,12 @@ func (o *Options) planInCopy(ctx context.Context, copied *seed.Copy, a asked, tr
 		count = 0
 	}
 	planner := plan.New()
-	session, err := runlocal.Start(ctx, runlocal.Options{
-		Controllers: copyControllers(), Nodes: count, Workers: 1, HoldKeys: true,
-		Copy: copied, Assume: o.cluster.assume,
-		Recorder: trace.NewRecorder(clock.RealClock{}, planner), ListOrder: planner.ListOrder,
+	options := runlocal.Options{
+		Controllers: copyControllers(), Nodes: count, HoldKeys: true, Copy: copied, Assume: o.cluster.assume,
 		Warnings: connect.NewWarnings(o.streams.ErrOut),
-	})
+	}
+	planner.Configure(&options)
+	session, err := runlocal.Start(ctx, options)
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -15,7 +14,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // madePlan is a plan, and what it was made of.
@@ -48,12 +46,11 @@ func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 	shown := o.progress.Show(ctx, cli.ProgressText("making the plan"))
 	defer shown()
 	planner := plan.New()
-	session, err := runlocal.Start(ctx, runlocal.Options{
-		Controllers: plan.Controllers(), Nodes: o.nodes, Workers: 1,
-		Recorder:  trace.NewRecorder(clock.RealClock{}, planner),
-		ListOrder: planner.ListOrder,
-		Warnings:  connect.NewWarnings(o.streams.ErrOut),
-	})
+	options := runlocal.Options{
+		Controllers: plan.Controllers(), Nodes: o.nodes, Warnings: connect.NewWarnings(o.streams.ErrOut),
+	}
+	planner.Configure(&options)
+	session, err := runlocal.Start(ctx, options)
 	if err != nil {
 		return nil, interrupted(ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -22,7 +23,7 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 	if version, err := r.versioner.ObjectResourceVersion(obj); err == nil && version != 0 {
 		return storage.ErrResourceVersionSetOnCreate
 	}
-	next, err := r.representation.prepare(ctx, key, obj)
+	next, err := r.prepareNew(ctx, key, obj)
 	if err != nil {
 		return err
 	}
@@ -38,6 +39,19 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 		return nil
 	}
 	return r.representation.fillWritten(ctx, next, out)
+}
+
+// prepareNew is the representation's prepare for an object that is created.
+func (r *resource) prepareNew(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error) {
+	if r.store.newUID != nil {
+		obj = obj.DeepCopyObject()
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return pendingEntry{}, fmt.Errorf("reading the metadata of %q: %w", key, err)
+		}
+		m.SetUID(r.store.newUID())
+	}
+	return r.representation.prepare(ctx, key, obj)
 }
 
 // swap is the table's, measured as a request to etcd of that operation.
@@ -162,7 +176,11 @@ func (r *resource) update(ctx context.Context, key string, e *entry, out runtime
 	if err != nil {
 		return false, err
 	}
-	next, err := r.representation.prepare(ctx, key, output)
+	prepare := r.representation.prepare
+	if e == nil {
+		prepare = r.prepareNew
+	}
+	next, err := prepare(ctx, key, output)
 	if err != nil {
 		return false, err
 	}

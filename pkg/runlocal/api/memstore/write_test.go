@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,6 +89,37 @@ func TestGuaranteedUpdate(t *testing.T) {
 }
 
 // TestConflictsAreRetried lets another writer in between the read and the write, for updates and deletions.
+// TestNewUID: what is created gets uids of Options.NewUID, by an update of what is missing too; the object of the caller
+// and later writes keep theirs.
+func TestNewUID(t *testing.T) {
+	for _, mode := range []Mode{Objects, Encoded} {
+		uids := 0
+		f := newFixture(t, mode, Options{NewUID: func() types.UID {
+			uids++
+			return types.UID(fmt.Sprintf("uid-%d", uids))
+		}})
+		pod := labelled("a", "1")
+		pod.UID = "random"
+		if created := f.mustCreate(t, pod); created.UID != "uid-1" || pod.UID != "random" {
+			t.Errorf("mode %v: created with %q, from %q", mode, created.UID, pod.UID)
+		}
+		for _, tt := range []struct {
+			name string
+			want types.UID
+		}{{"a", "uid-1"}, {"b", "uid-2"}} {
+			out := &example.Pod{}
+			err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+tt.name, out, true, nil,
+				func(obj runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
+					obj.(*example.Pod).Name = tt.name
+					return addAnnotation(obj, m)
+				}, nil)
+			if err != nil || out.UID != tt.want {
+				t.Errorf("mode %v: %s updated: uid %q, want %q, error %v", mode, tt.name, out.UID, tt.want, err)
+			}
+		}
+	}
+}
+
 func TestConflictsAreRetried(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		f.mustCreate(t, labelled("a", "1"))
