@@ -20,8 +20,8 @@ import (
 )
 
 // typed reads an object into the Go type of its kind; false if it was not read, or is not as its kind promises.
-func (d *diagnoser) typed(n *ownertree.Node, into any) bool {
-	obj := d.objects[n.UID]
+func (s *Situation) typed(n *ownertree.Node, into any) bool {
+	obj := s.objects[n.UID]
 	return obj != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into) == nil
 }
 
