@@ -211,8 +211,8 @@ func (d *diagnoser) descends(n *treestatus.StatusNode) bool {
 	return true
 }
 
-// dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts, and
-// of an object that is Current itself only what is Degraded or worse.
+// dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts,
+// and of an object that is Current itself only what is Degraded or worse.
 func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNode {
 	least := treestatus.SeverityNormal + 1
 	if n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() {

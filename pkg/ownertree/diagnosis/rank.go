@@ -24,8 +24,8 @@ func rank(all []*Cause) []*Cause {
 	return all
 }
 
-// compare orders causes: what explains more first, then what is surer, what stops everything else, what is nearer to the
-// root of the trouble, and what more objects show.
+// compare orders causes: what explains more first, then what is surer, what stops everything else, what is nearer to
+// the root of the trouble, and what more objects show.
 func compare(a, b *Cause) int {
 	return cmp.Or(
 		cmp.Compare(b.Weight, a.Weight),

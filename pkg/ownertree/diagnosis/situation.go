@@ -73,8 +73,8 @@ func Scope(kind cluster.Kind, namespace, name string) ownertree.Scope {
 	return ownertree.Scope{}
 }
 
-// Read reads what is of interest around an object of a graph that was collected with its Scope. The error is not nil only
-// if ctx has ended.
+// Read reads what is of interest around an object of a graph that was collected with its Scope. The error is not nil
+// only if ctx has ended.
 func Read(
 	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, g *ownertree.Graph, asked *ownertree.Node,
 	now time.Time,

@@ -23,7 +23,7 @@ func TestContinued(t *testing.T) {
 		{"it fits", "kubectl get pods", 20, []string{"kubectl get pods"}},
 		{"no terminal", "kubectl -n shop get pods", 0, []string{"kubectl -n shop get pods"}},
 		{"between words", "kubectl -n shop get pods", 18, []string{`kubectl -n shop \`, "  get pods"}},
-		{"not within quotes", `kubectl patch x -p '{"a": "b c"}'`, 20, []string{`kubectl patch x \`, `  -p '{"a": "b c"}'`}},
+		{"not within quotes", `kubectl patch x -p '{"a": "b c"}'`, 20, []string{`kubectl patch x -p \`, `  '{"a": "b c"}'`}},
 		{"a quote within quotes", `kubectl get 'it'\''s a' b`, 18, []string{`kubectl get \`, `  'it'\''s a' b`}},
 		{"a word that is longer", "kubectl get " + strings.Repeat("x", 30), 20,
 			[]string{`kubectl get \`, "  " + strings.Repeat("x", 30)}},
@@ -51,7 +51,7 @@ func TestCommandLines(t *testing.T) {
 		{"a wide one", 100, "  change:   kubectl -n shop scale deployment/web --replicas=COUNT  # or fewer pods\n"},
 		{"the words do not fit", 70, "  change:   # or fewer pods\n            kubectl -n shop scale deployment/web --replicas=COUNT\n"},
 		{"nor does the command", 50,
-			"  change:   # or fewer pods\n            kubectl -n shop scale \\\n              deployment/web --replicas=COUNT\n"},
+			"  change:   # or fewer pods\n            kubectl -n shop scale deployment/web \\\n              --replicas=COUNT\n"},
 	} {
 		s := &screen{options: &Options{palette: render.Palette{}}, width: row.width}
 		s.command("change", command)
