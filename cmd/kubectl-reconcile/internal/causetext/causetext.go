@@ -95,10 +95,10 @@ func Sentence(c *inspect.Cause, object string) string {
 }
 
 // Short says a cause where it is plain of which object: beside that object in a table. Details are left out if another
-// object is named, which has them.
+// object or a webhook is named that has them.
 func Short(c *inspect.Cause) string {
 	text := strings.ReplaceAll(template(c), "the controller of %O", "its controller")
-	if c.Refers != nil && strings.Contains(text, "%R") {
+	if c.Refers != nil && strings.Contains(text, "%R") || c.Part != "" && strings.Contains(text, "%p") {
 		text = strings.ReplaceAll(text, "%D", "")
 	}
 	if c.Part != "" && strings.Contains(text, "%P%O") {
