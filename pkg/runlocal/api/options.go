@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -60,9 +61,9 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// NewUID, if not nil, returns the uid of each object that is created, which is random without. It must be safe for
-	// concurrent use.
-	NewUID func() types.UID
+	// NewUID, if not nil, returns the uid of an object of the resource that is created; empty, and without it, uids are
+	// random. It must be safe for concurrent use. See memstore.Options for the resources that it is for.
+	NewUID func(schema.GroupResource) types.UID
 	// Clock drives the expiry of objects with a time to live, such as Events, and the compaction of old states, at
 	// which lists can be continued for five to ten minutes. Nil means the real clock. Upstream's code, creation
 	// timestamps included, always reads the real clock.
