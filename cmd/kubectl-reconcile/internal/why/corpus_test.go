@@ -33,6 +33,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -357,6 +358,9 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 	if problem := sameStory(v); problem != "" {
 		return problem, text
 	}
+	if v.trials != nil && first.Weight == inspect.Specific && !fromTrial(first) {
+		return "controllers were tried, though the cause was known", text
+	}
 	return "", text
 }
 
@@ -370,6 +374,12 @@ func againstSchema(document any) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// fromTrial reports whether what controllers write was to be tried to find a cause, or to be surer of it.
+func fromTrial(c *diagnosis.Cause) bool {
+	return c.Type == inspect.GenerationNotSeen ||
+		slices.ContainsFunc(c.Evidence, func(e inspect.Evidence) bool { return e.Source == inspect.FromController })
 }
 
 // sameStory reports a cause that status would not see: the object that shows the likeliest cause is well by its own
