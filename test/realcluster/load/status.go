@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -29,6 +30,17 @@ func replicaSetStatus(rs *appsv1.ReplicaSet) appsv1.ReplicaSetStatus {
 	return appsv1.ReplicaSetStatus{
 		ObservedGeneration: rs.Generation, Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 	}
+}
+
+func nodeStatus(node *corev1.Node) corev1.NodeStatus {
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("4Ti"),
+		corev1.ResourcePods: resource.MustParse("100000"),
+	}
+	return corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: node.CreationTimestamp,
+	}}}
 }
 
 // podStatus is that of the n-th pod of all, which is ready.

@@ -1,0 +1,323 @@
+package realcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// reading is a command that only reads.
+type reading struct {
+	name string
+	args []string
+	exit int
+	says string // in what it prints to stdout or stderr
+	// by is the group that its user is in; the default is that of users who may do everything.
+	by string
+	// tries is what it must try in dry run: a verb and a resource; empty if nothing must be.
+	tries string
+	// during is the request during which it is interrupted: its answer is held back until the command has ended. Its URL
+	// contains this, after the method.
+	during string
+	// serves is what it prints when it serves, whereupon it is interrupted.
+	serves string
+}
+
+const (
+	// readerPrefix begins the names of the users that the commands impersonate, by which the audit log knows them.
+	readerPrefix = "reader-"
+	// viewers may read what the ClusterRole view allows, and change nothing.
+	viewers = "viewers"
+	// strangers may not even read.
+	strangers = "strangers"
+	// deployments is where the Deployments of the namespace shop are.
+	deploymentsOfShop = "/apis/apps/v1/namespaces/shop/deployments"
+)
+
+// readOnly are the commands beside `run`, `tree` and `status` that read a cluster, and what can go wrong with them.
+var readOnly = []reading{
+	{name: "diff", args: []string{"diff", "-n", "shop"}, exit: 1, says: "to create"},
+	{name: "diff-all", args: []string{"diff", "-A"}, exit: 1, says: "to create"},
+	{name: "diff-type", args: []string{"diff", "deployments", "-n", "shop"}, exit: 1, says: "to create"},
+	{name: "diff-name", args: []string{"diff", "deploy/web", "-n", "shop", "--until", "settled"}, exit: 1, says: "to create"},
+	{name: "diff-file", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 1, says: "you apply", tries: "patch deployments"},
+	{
+		name: "diff-file-server-side", exit: 1, says: "you apply", tries: "patch deployments",
+		args: []string{"diff", "-n", "shop", "-f", "web.yaml", "--server-side", "--force-conflicts", "--field-manager", "ci"},
+	},
+	{
+		name: "diff-file-new", exit: 1, says: "you apply", tries: "create deployments",
+		args: []string{"diff", "-n", "shop", "-f", "new.yaml", "-o", "json"},
+	},
+	{name: "diff-kustomize", args: []string{"diff", "-n", "shop", "-k", "."}, exit: 1, says: "you apply", tries: "patch deployments"},
+	{
+		name: "run-copy", says: "ended after",
+		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s"},
+	},
+	{
+		name: "run-copy-apply", says: "ended after",
+		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s", "-f", "new.yaml"},
+	},
+	{
+		name: "sandbox-copy", args: []string{"sandbox", "--from-cluster", "-A", "--controller", "*", "--kubeconfig-out", "sandbox.kubeconfig"},
+		serves: "sandbox.kubeconfig",
+	},
+	{name: "why", args: []string{"why", "deploy/web", "-n", "shop"}, says: "has not converged"},
+	{name: "why-json", args: []string{"why", "pod/unscheduled", "-n", "shop", "-o", "json"}, says: "example.com/hold"},
+	{name: "why-node", args: []string{"why", "node/node-1"}, says: "Node node-1"},
+	{name: "why-namespace", args: []string{"why", "namespace/leaving"}, says: "is being deleted"},
+	{name: "why-field", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec.replicas"}, says: "spec.replicas is 3"},
+	{
+		name: "why-watch", args: []string{"why", "deploy/web", "-n", "shop", "-w", "--timeout", "3s"}, exit: 1,
+		says: "has not converged within 3s",
+	},
+
+	{name: "why-nothing", args: []string{"why", "deploy/nothing", "-n", "shop"}, exit: 1, says: `error: `},
+	{name: "why-no-kind", args: []string{"why", "deploymnt/web", "-n", "shop"}, exit: 1, says: "did you mean"},
+	{name: "why-no-field", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec.replica"}, exit: 1, says: "replicas"},
+	{name: "diff-nothing", args: []string{"diff", "deploy/nothing", "-n", "shop"}, exit: 2, says: "error: "},
+	{name: "diff-no-namespace", args: []string{"diff", "-n", "nowhere"}, exit: 2, says: "nowhere"},
+	{name: "diff-invalid", args: []string{"diff", "-n", "shop", "-f", "invalid.yaml"}, exit: 2, says: "invalid.yaml", tries: "patch deployments"},
+	{name: "diff-no-file", args: []string{"diff", "-n", "shop", "-f", "nothing.yaml"}, exit: 2, says: "nothing.yaml"},
+	{name: "diff-too-many", args: []string{"diff", "-n", "shop", "--max-objects", "3"}, exit: 2, says: "--max-objects"},
+	{
+		name: "run-copy-nothing", args: []string{"run", "--sandbox", "--from-cluster", "-n", "nowhere", "--controller", "*", "--until", "1s"},
+		exit: 1, says: "nowhere",
+	},
+
+	{name: "why-viewer", args: []string{"why", "deploy/web", "-n", "shop"}, by: viewers, says: "has not converged"},
+	{name: "diff-viewer", args: []string{"diff", "-n", "shop"}, by: viewers, exit: 1, says: "secrets"},
+	{
+		name: "diff-file-viewer", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, by: viewers,
+		exit: 2, says: "cannot patch", tries: "patch deployments",
+	},
+	{name: "why-stranger", args: []string{"why", "deploy/web", "-n", "shop"}, by: strangers, exit: 1, says: "forbidden"},
+	{name: "why-field-stranger", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec"}, by: strangers, exit: 1, says: "forbidden"},
+	{name: "diff-stranger", args: []string{"diff", "-n", "shop"}, by: strangers, exit: 2, says: "forbidden"},
+
+	{name: "why-interrupted", args: []string{"why", "deploy/web", "-n", "shop"}, exit: 1, during: "GET /api/v1/namespaces/shop/pods"},
+	{
+		name: "why-watch-interrupted", args: []string{"why", "deploy/web", "-n", "shop", "-w"}, exit: 1,
+		serves: "has not converged",
+	},
+	{name: "diff-interrupted", args: []string{"diff", "-n", "shop"}, exit: 2, during: "GET /api/v1/namespaces/shop/pods"},
+	{
+		name: "diff-file-interrupted", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 2,
+		during: "PATCH " + deploymentsOfShop, tries: "patch deployments",
+	},
+	{
+		name: "run-copy-interrupted", exit: 1, during: "GET /api/v1/namespaces/shop/configmaps",
+		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s"},
+	},
+	{
+		name: "sandbox-copy-interrupted", exit: 1, during: "GET /api/v1/namespaces/shop/configmaps",
+		args: []string{"sandbox", "--from-cluster", "-n", "shop", "--controller", "*"},
+	},
+}
+
+// TestReadingWritesNothing: by the API server's own audit log, the commands that only read send no write but as a dry
+// run, whatever goes wrong; and the store has every object in the version that it had.
+func TestReadingWritesNothing(t *testing.T) {
+	t.Parallel()
+	program, err := BuildPlugin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := Start(context.WithoutCancel(t.Context()), Options{Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cluster.Stop() })
+	populate(t, cluster)
+	client := kubernetes.NewForConfigOrDie(cluster.Config())
+	request(t, client)
+	bind(t, client, viewers, "view")
+	writeManifests(t, cluster.Dir())
+	before := stored(t, cluster)
+	t.Run("commands", func(t *testing.T) {
+		for _, a := range readOnly {
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				a.ask(t, cluster, program)
+			})
+		}
+	})
+	if diff := cmp.Diff(before, stored(t, cluster)); diff != "" {
+		t.Errorf("the store has changed (-before +after):\n%s", diff)
+	}
+	tried := triedBy(t, cluster)
+	for _, a := range readOnly {
+		if a.tries != "" && !slices.Contains(tried[readerPrefix+a.name], a.tries) {
+			t.Errorf("%s did not try to %s: nothing is proven of it; it tried %v", a.name, a.tries, tried[readerPrefix+a.name])
+		}
+	}
+}
+
+// bind gives a group a ClusterRole.
+func bind(t *testing.T, client kubernetes.Interface, group, role string) {
+	t.Helper()
+	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeManifests writes what the commands apply: the Deployment of testdata/dryrun.yaml with another image, one that is
+// not there yet, and one that is refused.
+func writeManifests(t *testing.T, dir string) {
+	t.Helper()
+	const manifest = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, namespace: shop}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: LABEL}}
+    spec: {containers: [{name: c, image: j}]}
+`
+	for file, text := range map[string]string{
+		"web.yaml":           strings.NewReplacer("NAME", "web", "LABEL", "web").Replace(manifest),
+		"new.yaml":           strings.NewReplacer("NAME", "new", "LABEL", "new").Replace(manifest),
+		"invalid.yaml":       strings.NewReplacer("NAME", "web", "LABEL", "other").Replace(manifest),
+		"kustomization.yaml": "resources: [web.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readTimeout bounds a command.
+const readTimeout = 2 * time.Minute
+
+// ask runs the command to its end.
+func (a *reading) ask(t *testing.T, cluster *Cluster, program string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)
+	defer cancel()
+	group := a.by
+	if group == "" {
+		group = "system:masters"
+	}
+	args := append(slices.Clone(a.args), "--as", readerPrefix+a.name, "--as-group", group, "--as-group", "system:authenticated")
+	var reached <-chan struct{}
+	if a.during != "" {
+		var address string
+		address, reached = held(t, cluster, a.during)
+		args = append(args, "--server", address)
+	}
+	printed := &awaited{text: a.serves, found: make(chan struct{})}
+	if a.serves != "" {
+		reached = printed.found
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = cluster.Dir(), printed, printed
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(), "HOME="+cluster.Dir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if reached != nil {
+		select {
+		case <-reached:
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		case <-ctx.Done():
+			t.Errorf("what it is to be interrupted in does not come: %q", a.during+a.serves)
+		}
+	}
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != a.exit || !strings.Contains(printed.String(), a.says) {
+		t.Errorf("%q ended with %d, want %d and %q:\n%s", a.args, code, a.exit, a.says, printed)
+	}
+}
+
+// awaited is a buffer that closes a channel when it has a text.
+type awaited struct {
+	text  string
+	found chan struct{}
+
+	mu     sync.Mutex
+	buffer bytes.Buffer
+	closed bool
+}
+
+func (w *awaited) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.buffer.Write(data)
+	if w.text != "" && !w.closed && bytes.Contains(w.buffer.Bytes(), []byte(w.text)) {
+		w.closed = true
+		close(w.found)
+	}
+	return n, err
+}
+
+func (w *awaited) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buffer.String()
+}
+
+// held is the address of a server that answers as the control plane does, but for the first request whose method and
+// path begin with a text: when that has been answered the channel is closed, and the answer is held back until its
+// client has gone.
+func held(t *testing.T, cluster *Cluster, during string) (address string, reached <-chan struct{}) {
+	t.Helper()
+	answered := make(chan struct{})
+	var once sync.Once
+	proxy := proxyTo(t, cluster)
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // its client has gone
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasPrefix(r.Request.Method+" "+r.Request.URL.Path, during) {
+			return nil
+		}
+		once.Do(func() {
+			close(answered)
+			<-r.Request.Context().Done()
+		})
+		return nil
+	}
+	return serve(t, proxy), answered
+}
+
+// triedBy are the verbs and resources that users of the commands have tried in dry run, by user. A write that is none is
+// an error.
+func triedBy(t *testing.T, cluster *Cluster) map[string][]string {
+	t.Helper()
+	tried := map[string][]string{}
+	for _, a := range audit(t, cluster) {
+		if a.ImpersonatedUser == nil || !strings.HasPrefix(a.ImpersonatedUser.Username, readerPrefix) ||
+			slices.Contains(questions, a.ObjectRef.Resource) {
+			continue
+		}
+		user := a.ImpersonatedUser.Username
+		if why := a.wet(); why != "" {
+			t.Errorf("%s wrote, and not in dry run: %s: %s %s", user, why, a.Verb, a.RequestURI)
+		}
+		tried[user] = append(tried[user], a.Verb+" "+a.ObjectRef.Resource)
+	}
+	return tried
+}
