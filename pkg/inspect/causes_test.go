@@ -26,6 +26,10 @@ func TestRefusals(t *testing.T) {
 			QuotaExceeded, "ResourceQuota/cpu", "must specify limits.cpu for: web",
 		},
 		{
+			`pods "web-1" is forbidden: status unknown for quota: few, resources: pods`,
+			QuotaExceeded, "ResourceQuota/few", "status unknown for quota: few, resources: pods",
+		},
+		{
 			`pods "web-1" is forbidden: [maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]`,
 			LimitRangeViolated, "", "maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]",
 		},

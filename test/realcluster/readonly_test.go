@@ -40,7 +40,7 @@ type reading struct {
 const (
 	// readerPrefix begins the names of the users that the commands impersonate, by which the audit log knows them.
 	readerPrefix = "reader-"
-	// viewers may read what the ClusterRole view allows, and change nothing.
+	// viewers may read what most users may, but no Secrets, and change nothing.
 	viewers = "viewers"
 	// strangers may not even read.
 	strangers = "strangers"
@@ -54,16 +54,16 @@ var readOnly = []reading{
 	{name: "diff-all", args: []string{"diff", "-A"}, exit: 1, says: "to create"},
 	{name: "diff-type", args: []string{"diff", "deployments", "-n", "shop"}, exit: 1, says: "to create"},
 	{name: "diff-name", args: []string{"diff", "deploy/web", "-n", "shop", "--until", "settled"}, exit: 1, says: "to create"},
-	{name: "diff-file", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 1, says: "you apply", tries: "patch deployments"},
+	{name: "diff-file", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 1, says: "you          ~ Deployment web", tries: "patch deployments"},
 	{
-		name: "diff-file-server-side", exit: 1, says: "you apply", tries: "patch deployments",
+		name: "diff-file-server-side", exit: 1, says: "you          ~ Deployment web", tries: "patch deployments",
 		args: []string{"diff", "-n", "shop", "-f", "web.yaml", "--server-side", "--force-conflicts", "--field-manager", "ci"},
 	},
 	{
-		name: "diff-file-new", exit: 1, says: "you apply", tries: "create deployments",
+		name: "diff-file-new", exit: 1, says: `"name": "new"`, tries: "create deployments",
 		args: []string{"diff", "-n", "shop", "-f", "new.yaml", "-o", "json"},
 	},
-	{name: "diff-kustomize", args: []string{"diff", "-n", "shop", "-k", "."}, exit: 1, says: "you apply", tries: "patch deployments"},
+	{name: "diff-kustomize", args: []string{"diff", "-n", "shop", "-k", "."}, exit: 1, says: "you          ~ Deployment web", tries: "patch deployments"},
 	{
 		name: "run-copy", says: "ended after",
 		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s"},
@@ -105,8 +105,8 @@ var readOnly = []reading{
 		name: "diff-file-viewer", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, by: viewers,
 		exit: 2, says: "cannot patch", tries: "patch deployments",
 	},
-	{name: "why-stranger", args: []string{"why", "deploy/web", "-n", "shop"}, by: strangers, exit: 1, says: "forbidden"},
-	{name: "why-field-stranger", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec"}, by: strangers, exit: 1, says: "forbidden"},
+	{name: "why-stranger", args: []string{"why", "deploy/web", "-n", "shop"}, by: strangers, exit: 1, says: "no permission to get"},
+	{name: "why-field-stranger", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec"}, by: strangers, exit: 1, says: "no permission to get"},
 	{name: "diff-stranger", args: []string{"diff", "-n", "shop"}, by: strangers, exit: 2, says: "forbidden"},
 
 	{name: "why-interrupted", args: []string{"why", "deploy/web", "-n", "shop"}, exit: 1, during: "GET /api/v1/namespaces/shop/pods"},
@@ -145,7 +145,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	populate(t, cluster)
 	client := kubernetes.NewForConfigOrDie(cluster.Config())
 	request(t, client)
-	bind(t, client, viewers, "view")
+	letView(t, client)
 	writeManifests(t, cluster.Dir())
 	before := stored(t, cluster)
 	t.Run("commands", func(t *testing.T) {
@@ -167,13 +167,23 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 }
 
-// bind gives a group a ClusterRole.
-func bind(t *testing.T, client kubernetes.Interface, group, role string) {
+// letView lets viewers view.
+func letView(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: viewers}, Rules: []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"},
+			Resources: []string{"configmaps", "events", "namespaces", "nodes", "pods", "serviceaccounts", "services"},
+		},
+		{APIGroups: []string{"apps", "batch"}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"*"}},
+	}}
+	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: group},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		ObjectMeta: metav1.ObjectMeta{Name: viewers},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: viewers},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: viewers}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

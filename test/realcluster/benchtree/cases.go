@@ -50,7 +50,7 @@ func sized() []question {
 			{program: plugin, args: []string{"diff", "deploy/web-0000", "-n", namespace(0)}, want: []string{"web-0000"}},
 		}},
 		{"what an apply of a Deployment would change", []command{
-			{program: plugin, args: []string{"diff", "-f", manifest, "-n", namespace(0)}, want: []string{"web-0000", "you apply"}, exit: 1},
+			{program: plugin, args: []string{"diff", "-f", manifest, "-n", namespace(0)}, want: []string{"you ", "~ Deployment web-0000"}, exit: 1},
 			{program: kubectl, args: []string{"diff", "-f", manifest, "-n", namespace(0)}, want: []string{"web-0000"}, exit: 1},
 		}},
 		{"the status of everything", []command{
