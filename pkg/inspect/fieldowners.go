@@ -87,11 +87,15 @@ type OwnedFields struct {
 	Fields []string
 }
 
-// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields. What
-// managedFields have that no path can be made of is left out. It is nil if there are no managedFields.
-func FieldsByManager(obj metav1.Object) []OwnedFields {
+// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields, of those
+// managers that are wanted; nil wants all. What managedFields have that no path can be made of is left out. It is nil if
+// there are no managedFields.
+func FieldsByManager(obj metav1.Object, wanted func(Writer) bool) []OwnedFields {
 	var out []OwnedFields
 	for _, m := range fieldManagers(obj) {
+		if wanted != nil && !wanted(m.Writer) {
+			continue
+		}
 		owned := OwnedFields{Writer: m.Writer}
 		m.fields.each(nil, func(path FieldPath) { owned.Fields = append(owned.Fields, path.String()) })
 		slices.Sort(owned.Fields)

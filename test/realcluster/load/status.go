@@ -18,6 +18,7 @@ func deploymentStatus(d *appsv1.Deployment) appsv1.DeploymentStatus {
 	}
 	return appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+		TerminatingReplicas: new(int32),
 		Conditions: []appsv1.DeploymentCondition{
 			condition(appsv1.DeploymentAvailable, "MinimumReplicasAvailable", "Deployment has minimum availability."),
 			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet of %q has successfully progressed.", d.Name)),
@@ -29,6 +30,7 @@ func replicaSetStatus(rs *appsv1.ReplicaSet) appsv1.ReplicaSetStatus {
 	n := *rs.Spec.Replicas
 	return appsv1.ReplicaSetStatus{
 		ObservedGeneration: rs.Generation, Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+		TerminatingReplicas: new(int32),
 	}
 }
 
