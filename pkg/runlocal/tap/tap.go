@@ -138,7 +138,6 @@ func New(o Options) *Tap {
 	if o.Verbosity == 0 {
 		t.verbosity = DefaultVerbosity
 	}
-	hookErrorHandlers()
 	return t
 }
 
