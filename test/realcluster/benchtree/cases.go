@@ -47,7 +47,7 @@ func sized() []question {
 			{program: kubectl, args: []string{"describe", "deploy/web-0000", "-n", namespace(0)}, want: []string{"10 available"}},
 		}},
 		{"what controllers would do with a Deployment", []command{
-			{program: plugin, args: []string{"diff", "deploy/web-0000", "-n", namespace(0)}, want: []string{"web-0000"}},
+			{program: plugin, args: []string{"diff", "deploy/web-0000", "-n", namespace(0)}, want: []string{"nothing to do"}},
 		}},
 		{"what an apply of a Deployment would change", []command{
 			{program: plugin, args: []string{"diff", "-f", manifest, "-n", namespace(0)}, want: []string{"you ", "~ Deployment web-0000"}, exit: 1},
