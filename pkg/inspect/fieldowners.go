@@ -87,9 +87,9 @@ type OwnedFields struct {
 	Fields []string
 }
 
-// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields, of those
-// managers that are wanted; nil wants all. What managedFields have that no path can be made of is left out. It is nil if
-// there are no managedFields.
+// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields, of
+// those managers that are wanted; nil wants all. What managedFields have that no path can be made of is left out. It is
+// nil if there are no managedFields.
 func FieldsByManager(obj metav1.Object, wanted func(Writer) bool) []OwnedFields {
 	var out []OwnedFields
 	for _, m := range fieldManagers(obj) {

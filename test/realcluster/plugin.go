@@ -49,9 +49,9 @@ func BuildPlugin(ctx context.Context) (string, error) {
 	return program, err
 }
 
-// BuildTest builds the tests of a package of the plugin, named by its folder in the checkout, and returns the program and
-// that folder, in which it must run. They are not imported: what the plugin depends on is not what this module depends
-// on.
+// BuildTest builds the tests of a package of the plugin, named by its folder in the checkout, and returns the program
+// and that folder, in which it must run. They are not imported: what the plugin depends on is not what this module
+// depends on.
 func BuildTest(ctx context.Context, pkg string) (program, dir string, err error) {
 	module, err := moduleRoot(ctx)
 	if err != nil {
@@ -130,7 +130,8 @@ func (s *Sandbox) Interrupt() error {
 	case <-s.process.done:
 		return nil
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("the sandbox has not ended %s after an interrupt; its last lines:\n%s", stopTimeout, s.process.tail())
+		return fmt.Errorf("the sandbox has not ended %s after an interrupt; its last lines:\n%s",
+			stopTimeout, s.process.tail())
 	}
 }
 

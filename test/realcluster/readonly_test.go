@@ -23,7 +23,7 @@ import (
 // reading is a command that only reads.
 type reading struct {
 	name string
-	args []string
+	args string // separated by blanks
 	exit int
 	says string // in what it prints to stdout or stderr
 	// by is the group that its user is in; the default is that of users who may do everything.
@@ -50,82 +50,88 @@ const (
 
 // readOnly are the commands beside `run`, `tree` and `status` that read a cluster, and what can go wrong with them.
 var readOnly = []reading{
-	{name: "diff", args: []string{"diff", "-n", "shop"}, exit: 1, says: "to create"},
-	{name: "diff-all", args: []string{"diff", "-A"}, exit: 1, says: "to create"},
-	{name: "diff-type", args: []string{"diff", "deployments", "-n", "shop"}, exit: 1, says: "to create"},
-	{name: "diff-name", args: []string{"diff", "deploy/web", "-n", "shop", "--until", "settled"}, exit: 1, says: "to create"},
-	{name: "diff-file", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 1, says: "you          ~ Deployment web", tries: "patch deployments"},
+	{name: "diff", args: "diff -n shop", exit: 1, says: "to create"},
+	{name: "diff-all", args: "diff -A", exit: 1, says: "to create"},
+	{name: "diff-type", args: "diff deployments -n shop", exit: 1, says: "to create"},
+	{name: "diff-name", args: "diff deploy/web -n shop --until settled", exit: 1, says: "to create"},
+	{name: "diff-file", args: "diff -n shop -f web.yaml", exit: 1, says: "~ Deployment web", tries: "patch deployments"},
 	{
-		name: "diff-file-server-side", exit: 1, says: "you          ~ Deployment web", tries: "patch deployments",
-		args: []string{"diff", "-n", "shop", "-f", "web.yaml", "--server-side", "--force-conflicts", "--field-manager", "ci"},
+		name: "diff-file-server-side", exit: 1, says: "~ Deployment web", tries: "patch deployments",
+		args: "diff -n shop -f web.yaml --server-side --force-conflicts --field-manager ci",
 	},
 	{
 		name: "diff-file-new", exit: 1, says: `"name": "new"`, tries: "create deployments",
-		args: []string{"diff", "-n", "shop", "-f", "new.yaml", "-o", "json"},
+		args: "diff -n shop -f new.yaml -o json",
 	},
-	{name: "diff-kustomize", args: []string{"diff", "-n", "shop", "-k", "."}, exit: 1, says: "you          ~ Deployment web", tries: "patch deployments"},
+	{name: "diff-kustomize", args: "diff -n shop -k .", exit: 1, says: "~ Deployment web", tries: "patch deployments"},
 	{
 		name: "run-copy", says: "ended after",
-		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s"},
+		args: "run --sandbox --from-cluster -n shop --controller * --until 1s",
 	},
 	{
 		name: "run-copy-apply", says: "ended after",
-		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s", "-f", "new.yaml"},
+		args: "run --sandbox --from-cluster -n shop --controller * --until 1s -f new.yaml",
 	},
 	{
-		name: "sandbox-copy", args: []string{"sandbox", "--from-cluster", "-A", "--controller", "*", "--kubeconfig-out", "sandbox.kubeconfig"},
+		name: "sandbox-copy", args: "sandbox --from-cluster -A --controller * --kubeconfig-out sandbox.kubeconfig",
 		serves: "sandbox.kubeconfig",
 	},
-	{name: "why", args: []string{"why", "deploy/web", "-n", "shop"}, says: "has not converged"},
-	{name: "why-json", args: []string{"why", "pod/unscheduled", "-n", "shop", "-o", "json"}, says: "example.com/hold"},
-	{name: "why-node", args: []string{"why", "node/node-1"}, says: "Node node-1"},
-	{name: "why-namespace", args: []string{"why", "namespace/leaving"}, says: "is being deleted"},
-	{name: "why-field", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec.replicas"}, says: "spec.replicas is 3"},
+	{name: "why", args: "why deploy/web -n shop", says: "has not converged"},
+	{name: "why-json", args: "why pod/unscheduled -n shop -o json", says: "example.com/hold"},
+	{name: "why-node", args: "why node/node-1", says: "Node node-1"},
+	{name: "why-namespace", args: "why namespace/leaving", says: "is being deleted"},
+	{name: "why-field", args: "why deploy/web -n shop --field spec.replicas", says: "spec.replicas is 3"},
 	{
-		name: "why-watch", args: []string{"why", "deploy/web", "-n", "shop", "-w", "--timeout", "3s"}, exit: 1,
+		name: "why-watch", args: "why deploy/web -n shop -w --timeout 3s", exit: 1,
 		says: "has not converged within 3s",
 	},
 
-	{name: "why-nothing", args: []string{"why", "deploy/nothing", "-n", "shop"}, exit: 1, says: `error: `},
-	{name: "why-no-kind", args: []string{"why", "deploymnt/web", "-n", "shop"}, exit: 1, says: "did you mean"},
-	{name: "why-no-field", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec.replica"}, exit: 1, says: "replicas"},
-	{name: "diff-nothing", args: []string{"diff", "deploy/nothing", "-n", "shop"}, exit: 2, says: "error: "},
-	{name: "diff-no-namespace", args: []string{"diff", "-n", "nowhere"}, exit: 2, says: "nowhere"},
-	{name: "diff-invalid", args: []string{"diff", "-n", "shop", "-f", "invalid.yaml"}, exit: 2, says: "invalid.yaml", tries: "patch deployments"},
-	{name: "diff-no-file", args: []string{"diff", "-n", "shop", "-f", "nothing.yaml"}, exit: 2, says: "nothing.yaml"},
-	{name: "diff-too-many", args: []string{"diff", "-n", "shop", "--max-objects", "3"}, exit: 2, says: "--max-objects"},
+	{name: "why-nothing", args: "why deploy/nothing -n shop", exit: 1, says: `error: `},
+	{name: "why-no-kind", args: "why deploymnt/web -n shop", exit: 1, says: "did you mean"},
+	{name: "why-no-field", args: "why deploy/web -n shop --field spec.replica", exit: 1, says: "replicas"},
+	{name: "diff-nothing", args: "diff deploy/nothing -n shop", exit: 2, says: "error: "},
+	{name: "diff-no-namespace", args: "diff -n nowhere", exit: 2, says: "nowhere"},
 	{
-		name: "run-copy-nothing", args: []string{"run", "--sandbox", "--from-cluster", "-n", "nowhere", "--controller", "*", "--until", "1s"},
+		name: "diff-invalid", args: "diff -n shop -f invalid.yaml", exit: 2, says: "invalid.yaml",
+		tries: "patch deployments",
+	},
+	{name: "diff-no-file", args: "diff -n shop -f nothing.yaml", exit: 2, says: "nothing.yaml"},
+	{name: "diff-too-many", args: "diff -n shop --max-objects 3", exit: 2, says: "--max-objects"},
+	{
+		name: "run-copy-nothing", args: "run --sandbox --from-cluster -n nowhere --controller * --until 1s",
 		exit: 1, says: "nowhere",
 	},
 
-	{name: "why-viewer", args: []string{"why", "deploy/web", "-n", "shop"}, by: viewers, says: "has not converged"},
-	{name: "diff-viewer", args: []string{"diff", "-n", "shop"}, by: viewers, exit: 1, says: "secrets"},
+	{name: "why-viewer", args: "why deploy/web -n shop", by: viewers, says: "has not converged"},
+	{name: "diff-viewer", args: "diff -n shop", by: viewers, exit: 1, says: "secrets"},
 	{
-		name: "diff-file-viewer", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, by: viewers,
+		name: "diff-file-viewer", args: "diff -n shop -f web.yaml", by: viewers,
 		exit: 2, says: "cannot patch", tries: "patch deployments",
 	},
-	{name: "why-stranger", args: []string{"why", "deploy/web", "-n", "shop"}, by: strangers, exit: 1, says: "no permission to get"},
-	{name: "why-field-stranger", args: []string{"why", "deploy/web", "-n", "shop", "--field", "spec"}, by: strangers, exit: 1, says: "no permission to get"},
-	{name: "diff-stranger", args: []string{"diff", "-n", "shop"}, by: strangers, exit: 2, says: "forbidden"},
-
-	{name: "why-interrupted", args: []string{"why", "deploy/web", "-n", "shop"}, exit: 1, during: "GET /api/v1/namespaces/shop/pods"},
+	{name: "why-stranger", args: "why deploy/web -n shop", by: strangers, exit: 1, says: "no permission to get"},
 	{
-		name: "why-watch-interrupted", args: []string{"why", "deploy/web", "-n", "shop", "-w"}, exit: 1,
+		name: "why-field-stranger", args: "why deploy/web -n shop --field spec", by: strangers, exit: 1,
+		says: "no permission to get",
+	},
+	{name: "diff-stranger", args: "diff -n shop", by: strangers, exit: 2, says: "forbidden"},
+
+	{name: "why-interrupted", args: "why deploy/web -n shop", exit: 1, during: "GET /api/v1/namespaces/shop/pods"},
+	{
+		name: "why-watch-interrupted", args: "why deploy/web -n shop -w", exit: 1,
 		serves: "has not converged",
 	},
-	{name: "diff-interrupted", args: []string{"diff", "-n", "shop"}, exit: 2, during: "GET /api/v1/namespaces/shop/pods"},
+	{name: "diff-interrupted", args: "diff -n shop", exit: 2, during: "GET /api/v1/namespaces/shop/pods"},
 	{
-		name: "diff-file-interrupted", args: []string{"diff", "-n", "shop", "-f", "web.yaml"}, exit: 2,
+		name: "diff-file-interrupted", args: "diff -n shop -f web.yaml", exit: 2,
 		during: "PATCH " + deploymentsOfShop, tries: "patch deployments",
 	},
 	{
 		name: "run-copy-interrupted", exit: 1, during: "GET /api/v1/namespaces/shop/configmaps",
-		args: []string{"run", "--sandbox", "--from-cluster", "-n", "shop", "--controller", "*", "--until", "1s"},
+		args: "run --sandbox --from-cluster -n shop --controller * --until 1s",
 	},
 	{
 		name: "sandbox-copy-interrupted", exit: 1, during: "GET /api/v1/namespaces/shop/configmaps",
-		args: []string{"sandbox", "--from-cluster", "-n", "shop", "--controller", "*"},
+		args: "sandbox --from-cluster -n shop --controller *",
 	},
 }
 
@@ -228,7 +234,8 @@ func (a *reading) ask(t *testing.T, cluster *Cluster, program string) {
 	if group == "" {
 		group = "system:masters"
 	}
-	args := append(slices.Clone(a.args), "--as", readerPrefix+a.name, "--as-group", group, "--as-group", "system:authenticated")
+	args := append(strings.Fields(a.args),
+		"--as", readerPrefix+a.name, "--as-group", group, "--as-group", "system:authenticated")
 	var reached <-chan struct{}
 	if a.during != "" {
 		var address string
@@ -313,8 +320,8 @@ func held(t *testing.T, cluster *Cluster, during string) (address string, reache
 	return serve(t, proxy), answered
 }
 
-// triedBy are the verbs and resources that users of the commands have tried in dry run, by user. A write that is none is
-// an error.
+// triedBy are the verbs and resources that users of the commands have tried in dry run, by user. A write that is not
+// one is an error.
 func triedBy(t *testing.T, cluster *Cluster) map[string][]string {
 	t.Helper()
 	tried := map[string][]string{}

@@ -114,8 +114,8 @@ func (d *diagnoser) hasEndpoints(n *ownertree.Node) bool {
 	})
 }
 
-// ofSuchPods returns the owner of pods that a Service selects, of which there are none: it is scaled to 0, or they cannot
-// be created. It is found by its revisions, which have the labels of the pods. Nil if there is none.
+// ofSuchPods returns the owner of pods that a Service selects, of which there are none: it is scaled to 0, or they
+// cannot be created. It is found by its revisions, which have the labels of the pods. Nil if there is none.
 func (d *diagnoser) ofSuchPods(n *ownertree.Node, selector map[string]string) *ownertree.Node {
 	for _, other := range d.graph.Nodes() {
 		kind := other.Kind.GroupKind()

@@ -50,7 +50,8 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 		}
 	}
 	someoneElse := func(w inspect.Writer) bool {
-		return !slices.Contains(components, w.Manager) && !createdBy(obj, w) && (w.Subresource == "" || w.Subresource == "scale")
+		return !slices.Contains(components, w.Manager) && !createdBy(obj, w) &&
+			(w.Subresource == "" || w.Subresource == "scale")
 	}
 	for _, m := range inspect.FieldsByManager(obj, someoneElse) {
 		for _, path := range m.Fields {

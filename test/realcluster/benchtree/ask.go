@@ -95,7 +95,8 @@ func (b *bench) once(ctx context.Context, c command, kubeconfig string) (t taken
 }
 
 func header(out io.Writer) {
-	fmt.Fprint(out, "| what | objects | program | wall | CPU | peak | requests | read |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(out, "| what | objects | program | wall | CPU | peak | requests | read |\n"+
+		"|---|---|---|---|---|---|---|---|\n")
 }
 
 // row prints a line of the table.

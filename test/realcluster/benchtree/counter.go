@@ -48,7 +48,7 @@ func startCounter(ctx context.Context, config *rest.Config, dir string) (*counte
 		return nil, fmt.Errorf("listening: %w", err)
 	}
 	c := &counter{kubeconfig: filepath.Join(dir, "counted.kubeconfig")}
-	c.server = &http.Server{Handler: c.handler(target, transport)} //nolint:gosec // G112: it serves programs that are measured
+	c.server = &http.Server{Handler: c.handler(target, transport)} //nolint:gosec // G112: it serves our own programs
 	go c.server.Serve(listener)                                    //nolint:errcheck // it ends when it is closed
 	return c, writeKubeconfig(c.kubeconfig, "http://"+listener.Addr().String())
 }

@@ -28,9 +28,12 @@ func breakOne(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	pod := &pods.Items[0]
-	waiting := corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: `Back-off pulling image "` + pod.Spec.Containers[0].Image + `"`}
 	pod.Status.Phase = corev1.PodPending
-	pod.Status.ContainerStatuses[0].Ready, pod.Status.ContainerStatuses[0].State = false, corev1.ContainerState{Waiting: &waiting}
+	container := &pod.Status.ContainerStatuses[0]
+	container.Ready = false
+	container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason: "ImagePullBackOff", Message: fmt.Sprintf("Back-off pulling image %q", container.Image),
+	}}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.ContainersReady {
 			c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotReady"
@@ -53,7 +56,8 @@ func breakOne(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("reading Deployment %q: %w", broken, err)
 	}
-	d.Status.ReadyReplicas, d.Status.AvailableReplicas, d.Status.UnavailableReplicas = d.Status.Replicas-1, d.Status.Replicas-1, 1
+	d.Status.ReadyReplicas, d.Status.AvailableReplicas = d.Status.Replicas-1, d.Status.Replicas-1
+	d.Status.UnavailableReplicas = 1
 	if _, err := deployments.UpdateStatus(ctx, d, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("setting the status of Deployment %q: %w", broken, err)
 	}

@@ -15,7 +15,8 @@ import (
 
 // A family is a Deployment with all that it owns.
 const (
-	revisions = 11 // a ReplicaSet each; all but the last are scaled to 0: as many old ones as a Deployment keeps by default
+	// Each revision is a ReplicaSet, all but the last scaled to 0: as many old ones as a Deployment keeps by default.
+	revisions = 11
 	pods      = 10 // of the last ReplicaSet
 	nodes     = 10 // on which the pods of each ReplicaSet are, one on each
 	// FamilySize is how many objects a Deployment, its ReplicaSets and its pods are.
@@ -114,7 +115,8 @@ func (o Options) namespace(n int) string { return fmt.Sprintf("%s-%d", o.Prefix,
 
 // makeNode makes a node that is ready and has room for all pods, unless it is there.
 func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
-	node, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(n)}}, metav1.CreateOptions{})
+	fresh := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(n)}}
+	node, err := client.CoreV1().Nodes().Create(ctx, fresh, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -135,11 +137,12 @@ func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
 // makeNamespace makes it with the ServiceAccount that pods need, unless they are there.
 func makeNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %q: %w", name, err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	_, err := client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
+	_, err = client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the ServiceAccount of namespace %q: %w", name, err)
 	}

@@ -55,8 +55,10 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestCorpus$", "-test.parallel", atOnce, "-test.timeout", "15m",
-		"-test.v="+strconv.FormatBool(testing.Verbose()), "-situation", os.Getenv("WHY_SITUATION"), "-alone", alone.Kubeconfig(), "-acting", acting.Kubeconfig())
+	cmd := exec.CommandContext(t.Context(), program,
+		"-test.run", "^TestCorpus$", "-test.parallel", atOnce, "-test.timeout", "15m",
+		"-test.v="+strconv.FormatBool(testing.Verbose()), "-situation", os.Getenv("WHY_SITUATION"),
+		"-alone", alone.Kubeconfig(), "-acting", acting.Kubeconfig())
 	cmd.Dir = dir // its data files are there
 	said, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

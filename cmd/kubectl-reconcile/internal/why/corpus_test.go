@@ -90,9 +90,9 @@ type action struct {
 var (
 	only  = flag.String("situation", "", "play only the situations whose names contain this")
 	alone = flag.String("alone", "",
-		"play the situations in which nothing acts on the objects on the control plane of this kubeconfig, an API server")
+		"play the situations without controllers on the control plane of this kubeconfig, which has an API server only")
 	acting = flag.String("acting", "",
-		"play the situations with controllers on the control plane of this kubeconfig, which has controllers, a scheduler and nodes")
+		"play the situations with controllers on the control plane of this kubeconfig, which has them and nodes")
 )
 
 const (
