@@ -194,7 +194,7 @@ func TestFieldErrors(t *testing.T) {
 
 // TestFieldsByManager: every field of a manager is found, and nothing of what cannot be read.
 func TestFieldsByManager(t *testing.T) {
-	got := FieldsByManager(fromYAML(t, owned), nil)
+	got := FieldsByManager(fromYAML(t, owned))
 	if len(got) != 5 {
 		t.Fatalf("%d managers", len(got))
 	}
@@ -213,10 +213,10 @@ func TestFieldsByManager(t *testing.T) {
 		t.Errorf("of fields that cannot be read: %q", got[4].Fields)
 	}
 	byArgo := func(w Writer) bool { return w.Manager == got[0].Manager }
-	if only := FieldsByManager(fromYAML(t, owned), byArgo); len(only) != 1 || only[0].Manager != got[0].Manager {
+	if only := FieldsOfManagers(fromYAML(t, owned), byArgo); len(only) != 1 || only[0].Manager != got[0].Manager {
 		t.Errorf("of %s only: %v", got[0].Manager, only)
 	}
-	if FieldsByManager((*unstructured.Unstructured)(nil), nil) != nil || FieldsByManager(nil, nil) != nil {
+	if FieldsByManager((*unstructured.Unstructured)(nil)) != nil || FieldsByManager(nil) != nil {
 		t.Error("nil has managers")
 	}
 }
@@ -251,7 +251,7 @@ func FuzzFieldOwners(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fields := FieldsByManager(obj, nil)[i].Fields
+			fields := FieldsByManager(obj)[i].Fields
 			if !slices.IsSorted(fields) {
 				t.Errorf("not sorted: %q", fields)
 			}

@@ -53,7 +53,7 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 		return !slices.Contains(components, w.Manager) && !createdBy(obj, w) &&
 			(w.Subresource == "" || w.Subresource == "scale")
 	}
-	for _, m := range inspect.FieldsByManager(obj, someoneElse) {
+	for _, m := range inspect.FieldsOfManagers(obj, someoneElse) {
 		for _, path := range m.Fields {
 			if !isSpecified(path) || seen[path] {
 				continue
