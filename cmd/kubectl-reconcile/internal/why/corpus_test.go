@@ -374,7 +374,7 @@ func wait(ctx context.Context) {
 // check asks why and returns what is wrong with the answer, with the answer.
 func (p *player) check(ctx context.Context, t *testing.T) (problem, text string) {
 	t.Helper()
-	v, err := p.ask(ctx, p.Ask)
+	v, err := p.ask(ctx)
 	if err != nil {
 		return err.Error(), ""
 	}
@@ -457,8 +457,11 @@ func sameStory(v *view) string {
 	return ""
 }
 
-// ask runs the command's reading of an object, TYPE/NAME.
-func (p *player) ask(ctx context.Context, about string) (*view, error) {
+// ask runs the command's reading of the object.
+func (p *player) ask(ctx context.Context) (*view, error) { return p.askAbout(ctx, p.Ask) }
+
+// askAbout runs the command's reading of another object of the situation, TYPE/NAME.
+func (p *player) askAbout(ctx context.Context, about string) (*view, error) {
 	reader, err := cluster.NewReader(p.stage.config)
 	if err != nil {
 		return nil, err
@@ -574,7 +577,7 @@ func (p *player) refused(ctx context.Context, t *testing.T, document map[string]
 func (p *player) converged(ctx context.Context, t *testing.T, target string) {
 	t.Helper()
 	for {
-		v, err := p.ask(ctx, target)
+		v, err := p.askAbout(ctx, target)
 		if err == nil && v.diagnosis.Converged {
 			return
 		}
