@@ -59,6 +59,8 @@ type situation struct {
 	Says string `json:"says,omitempty"`
 	// Also are types of causes that must be named, too.
 	Also []string `json:"also,omitempty"`
+	// Unseen is why tree and status say that all is well; empty if they see it.
+	Unseen string `json:"unseen,omitempty"`
 	// Later is how long after it was played the question is asked.
 	Later metav1.Duration `json:"later,omitzero"`
 	// EmbeddedOnly is why it cannot be played on a real control plane; empty if it can.
