@@ -283,6 +283,20 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 	}
 }
 
+// Exists returns a function that reports whether an object of a kind is in the graph; known is false if not all of its
+// namespace have been read. It holds for the graph as it is now.
+func (g *Graph) Exists(of schema.GroupKind) func(namespace, name string) (exists, known bool) {
+	kind, served, err := g.kinds.Lookup(of.WithVersion(""))
+	if err != nil || !served {
+		return func(string, string) (bool, bool) { return false, false }
+	}
+	shared := g.share(kind)
+	return func(namespace, name string) (exists, known bool) {
+		at := objectKey{shared, namespace, name}
+		return g.at[at] != nil, g.wasRead(at)
+	}
+}
+
 // Related draws relations into trees that Graph.Tree has laid out: below an object what it uses and what uses it, after
 // what it owns, and below that what follows in the same direction. An object is drawn in full once; where it comes
 // again it is Repeated, if something is below it there. What is optional and not there is left out. The branches are

@@ -39,6 +39,7 @@ type statusFollower struct {
 	table      *render.Table     // of what is appended, and how
 	rowOptions render.StatusOptions
 	picture    render.LiveStatusTable // on the screen
+	judged     time.Time              // when judgeLeads has last read; zero if it must
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
@@ -127,6 +128,7 @@ func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange
 	ticker := f.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
+		f.judgeLeads(ctx)
 		if err := f.draw(); err != nil {
 			return err
 		}
@@ -220,9 +222,9 @@ func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
 		return f.takeOne(c)
 	}
 	there := map[string]bool{}
-	for _, item := range c.items {
-		there[item.key()] = true
-		f.items[item.key()] = item
+	for i := range c.items {
+		there[c.items[i].key()] = true
+		f.keep(&c.items[i])
 	}
 	for key, item := range f.items {
 		if item.source == targetKey && !there[key] {
@@ -245,7 +247,7 @@ func (f *statusFollower) takeOne(c statusChange) ([]statusItem, watch.EventType)
 		delete(f.items, item.key())
 		return c.items, watch.Deleted
 	}
-	f.items[item.key()] = item
+	f.keep(&c.items[0])
 	return c.items, c.event
 }
 

@@ -66,7 +66,7 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r := &reading{layout: l, read: facts, shown: facts.JudgeServices(l.graph, l.nodes), unread: unread}
+	r := &reading{layout: l, read: facts, shown: facts.JudgeLeads(l.graph, l.nodes), unread: unread}
 	if last := before.findings(o.clock.Now()); last != nil {
 		r.found, r.foundAt = last, before.reading.foundAt
 		return r, nil
@@ -81,7 +81,7 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 func (r *reading) findAgain(ctx context.Context, q *query) error {
 	at := q.options.clock.Now()
 	l, o := r.layout, treestatus.FindOptions{
-		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events,
+		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events, Now: at,
 	}
 	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.shown, o)
 	if err != nil {
