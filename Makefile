@@ -90,7 +90,7 @@ KILLS := 10
 soak: build realcluster ## let all controllers work on a real control plane for SOAK (30m) whose kube-apiserver is killed KILLS (10) times
 	$(PLUGIN) go -C test/realcluster run ./soak -for $(SOAK) -kills $(KILLS)
 
-bench-tree: build ## measure tree and status beside peers on a real kube-apiserver with 80,000 objects
+bench-tree: build ## measure tree, status, why and diff beside peers on a real kube-apiserver with 80,000 objects
 	$(PLUGIN) go -C test/realcluster run ./benchtree
 
 bench: build ## measure start, memory, throughput and the cost of tracing

@@ -321,8 +321,10 @@ func (f *causeFinder) fieldFights() {
 	var names []string
 	var evidence []Evidence
 	for _, m := range f.writers {
-		_, spec := m.fields.below(step{name: "spec"})
-		if spec && m.Time != nil && f.observed.Now.Sub(m.Time.Time) < recently && !slices.Contains(names, m.Manager) {
+		spec, _ := m.fields.below(step{name: "spec"})
+		_, whole := spec["."] // what the creator of the object is left with when others have set all fields
+		owns := len(spec) > 1 || len(spec) == 1 && !whole
+		if owns && m.Time != nil && f.observed.Now.Sub(m.Time.Time) < recently && !slices.Contains(names, m.Manager) {
 			names = append(names, m.Manager)
 			evidence = append(evidence, Evidence{
 				Source: FromWriter, Name: m.Manager, Text: "wrote the spec", Time: m.Time,

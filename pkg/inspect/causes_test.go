@@ -26,6 +26,10 @@ func TestRefusals(t *testing.T) {
 			QuotaExceeded, "ResourceQuota/cpu", "must specify limits.cpu for: web",
 		},
 		{
+			`pods "web-1" is forbidden: status unknown for quota: few, resources: pods`,
+			QuotaExceeded, "ResourceQuota/few", "status unknown for quota: few, resources: pods",
+		},
+		{
 			`pods "web-1" is forbidden: [maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]`,
 			LimitRangeViolated, "", "maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]",
 		},
@@ -183,5 +187,25 @@ func TestEventTexts(t *testing.T) {
 	e.Last = metav1.Now()
 	if got := e.evidence(); got.Time == nil || strings.Contains(got.Text, "combined") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestFieldFightIsOfThoseThatSetFields: who made the object, and had all of its fields taken, takes no part.
+func TestFieldFightIsOfThoseThatSetFields(t *testing.T) {
+	obj := fromYAML(t, `
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: shop, generation: 31, creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [
+  {manager: alpha, operation: Update, time: "2026-01-01T00:00:00Z", fieldsV1: {"f:spec": {"f:a": {}}}},
+  {manager: maker, operation: Update, time: "2026-01-01T00:00:00Z", fieldsV1: {"f:spec": {".": {}}}},
+  {manager: beta, operation: Update, time: "2026-01-01T00:00:01Z", fieldsV1: {"f:spec": {"f:b": {}, "f:size": {}}}}]}
+spec: {a: "15", b: "15", size: 3}
+status: {observedGeneration: 1}
+`)
+	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
+	causes := Causes(obj, Inspect(obj, nil).At(now), Observations{Now: now})
+	i := slices.IndexFunc(causes, func(c Cause) bool { return c.Type == FieldFight })
+	if i < 0 || causes[i].Detail != "alpha and beta change it in turn" {
+		t.Errorf("%+v", causes)
 	}
 }

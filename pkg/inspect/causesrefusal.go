@@ -22,6 +22,8 @@ var refusals = []struct {
 		`(?P<detail>RuntimeClass "(?P<name>[^"]+)" not found)`)},
 	{QuotaExceeded, Reference{Kind: "ResourceQuota"}, regexp.MustCompile(
 		`(?:exceeded|failed) quota: (?P<name>[^:,\s]+)(?:[:,] (?P<detail>.*))?`)},
+	{QuotaExceeded, Reference{Kind: "ResourceQuota"}, regexp.MustCompile( // no controller has counted yet what there is
+		`(?P<detail>status unknown for quota: (?P<name>[^:,\s]+).*)`)},
 	{LimitRangeViolated, Reference{}, regexp.MustCompile(
 		`(?P<detail>(?:minimum|maximum) \S+ usage per \S+ is .*|\S+ max limit to request ratio per .*)`)},
 	{WebhookUnreachable, Reference{}, regexp.MustCompile(

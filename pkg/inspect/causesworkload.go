@@ -33,7 +33,7 @@ func (f *causeFinder) deploymentCauses() {
 	case progressing.Reason == "ProgressDeadlineExceeded":
 		c := Cause{
 			Type: ProgressDeadline, Certainty: Certain, Weight: Symptom, Since: progressing.Since,
-			Detail:   fmt.Sprintf("no progress for over %d seconds", f.count(600, "spec", "progressDeadlineSeconds")),
+			Detail:   "no progress for over " + plural(f.count(600, "spec", "progressDeadlineSeconds"), "second"),
 			Evidence: []Evidence{conditionEvidence(progressing)},
 		}
 		f.add(c)
@@ -113,7 +113,7 @@ func (f *causeFinder) jobCauses() {
 		switch failed.Reason {
 		case "DeadlineExceeded":
 			c.Type, c.Weight = JobDeadline, Specific
-			c.Detail = fmt.Sprintf("longer than %d seconds", f.count(0, "spec", "activeDeadlineSeconds"))
+			c.Detail = "longer than " + plural(f.count(0, "spec", "activeDeadlineSeconds"), "second")
 		case "BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes":
 			c.Type, c.Detail = BackoffLimit, fmt.Sprintf("%s failed", plural(f.count(0, "status", "failed"), "pod"))
 		case "PodFailurePolicy":

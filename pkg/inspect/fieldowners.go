@@ -89,9 +89,16 @@ type OwnedFields struct {
 
 // FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields. What
 // managedFields have that no path can be made of is left out. It is nil if there are no managedFields.
-func FieldsByManager(obj metav1.Object) []OwnedFields {
+func FieldsByManager(obj metav1.Object) []OwnedFields { return FieldsOfManagers(obj, nil) }
+
+// FieldsOfManagers is FieldsByManager of those managers that are wanted: the paths of the others, which are most of the
+// work, are not made. A wanted that is nil wants all.
+func FieldsOfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields {
 	var out []OwnedFields
 	for _, m := range fieldManagers(obj) {
+		if wanted != nil && !wanted(m.Writer) {
+			continue
+		}
 		owned := OwnedFields{Writer: m.Writer}
 		m.fields.each(nil, func(path FieldPath) { owned.Fields = append(owned.Fields, path.String()) })
 		slices.Sort(owned.Fields)

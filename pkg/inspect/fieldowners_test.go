@@ -212,6 +212,10 @@ func TestFieldsByManager(t *testing.T) {
 	if len(got[4].Fields) > 0 {
 		t.Errorf("of fields that cannot be read: %q", got[4].Fields)
 	}
+	byArgo := func(w Writer) bool { return w.Manager == got[0].Manager }
+	if only := FieldsOfManagers(fromYAML(t, owned), byArgo); len(only) != 1 || only[0].Manager != got[0].Manager {
+		t.Errorf("of %s only: %v", got[0].Manager, only)
+	}
 	if FieldsByManager((*unstructured.Unstructured)(nil)) != nil || FieldsByManager(nil) != nil {
 		t.Error("nil has managers")
 	}

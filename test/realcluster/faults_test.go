@@ -36,8 +36,8 @@ const (
 	slowList = 3 * time.Second
 )
 
-// slow is the address of a server that answers as the control plane does, and takes its time.
-func slow(t *testing.T, cluster *Cluster, late func(*http.Request) time.Duration) string {
+// proxyTo answers as the control plane does.
+func proxyTo(t *testing.T, cluster *Cluster) *httputil.ReverseProxy {
 	t.Helper()
 	config := cluster.Config()
 	target, err := url.Parse(config.Host)
@@ -48,25 +48,37 @@ func slow(t *testing.T, cluster *Cluster, late func(*http.Request) time.Duration
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Del("Authorization") // the transport has its own
 		},
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+}
+
+// serve is the address of a server, which ends with the test.
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// slow is the address of a server that answers as the control plane does, and takes its time.
+func slow(t *testing.T, cluster *Cluster, late func(*http.Request) time.Duration) string {
+	t.Helper()
+	proxy := proxyTo(t, cluster)
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(late(r)):
 			proxy.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server.URL
 }
 
 // TestCollectorOnASlowControlPlane: owners wait for their dependents when the plugin's garbage collector starts, and it

@@ -49,6 +49,25 @@ func BuildPlugin(ctx context.Context) (string, error) {
 	return program, err
 }
 
+// BuildTest builds the tests of a package of the plugin, named by its folder in the checkout, and returns the program
+// and that folder, in which it must run. They are not imported: what the plugin depends on is not what this module
+// depends on.
+func BuildTest(ctx context.Context, pkg string) (program, dir string, err error) {
+	module, err := moduleRoot(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	checkout := filepath.Join(module, "..", "..")
+	program = filepath.Join(checkout, "bin", "test", filepath.Base(pkg)+".test")
+	unlock, err := lock(filepath.Join(checkout, "bin", "test", ".lock"))
+	if err != nil {
+		return "", "", err
+	}
+	defer unlock()
+	_, err = output(ctx, checkout, "go", "test", "-c", "-o", program, "./"+pkg)
+	return program, filepath.Join(checkout, pkg), err
+}
+
 // StartSandbox builds the plugin, runs its sandbox and returns when it serves. It ends with Stop, with ctx, and however
 // this process ends: no process, port or folder stays.
 func StartSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -45,6 +46,9 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 	pods := d.selected(n)
 	switch some, known := d.graph.PodSelector()(n.Namespace, s.Spec.Selector); {
 	case known && !some:
+		if owner := d.ofSuchPods(n, s.Spec.Selector); owner != nil {
+			return []inspect.Cause{podsDoNotExist(owner, s.Spec.Selector)}
+		}
 		return []inspect.Cause{d.noPodSelected(n, s.Spec.Selector)}
 	case len(pods) == 0:
 		return nil
@@ -108,6 +112,43 @@ func (d *diagnoser) hasEndpoints(n *ownertree.Node) bool {
 	return slices.ContainsFunc(d.graph.Nodes(), func(other *ownertree.Node) bool {
 		return other.Kind.Kind == "Endpoints" && other.Namespace == n.Namespace && other.Name == n.Name
 	})
+}
+
+// ofSuchPods returns the owner of pods that a Service selects, of which there are none: it is scaled to 0, or they
+// cannot be created. It is found by its revisions, which have the labels of the pods. Nil if there is none.
+func (d *diagnoser) ofSuchPods(n *ownertree.Node, selector map[string]string) *ownertree.Node {
+	for _, other := range d.graph.Nodes() {
+		kind := other.Kind.GroupKind()
+		if kind.Group != "apps" || kind.Kind != "ReplicaSet" && kind.Kind != "ControllerRevision" ||
+			other.Namespace != n.Namespace || !labels.SelectorFromSet(selector).Matches(labels.Set(other.Labels)) {
+			continue
+		}
+		for _, o := range other.Owners {
+			if o.Controller != nil && *o.Controller && o.Node != nil {
+				return o.Node
+			}
+		}
+		if kind.Kind == "ReplicaSet" {
+			return other
+		}
+	}
+	return nil
+}
+
+// podsDoNotExist is the cause of a Service for the pods of an owner that has none.
+func podsDoNotExist(owner *ownertree.Node, selector map[string]string) inspect.Cause {
+	name := owner.Kind.Kind + "/" + owner.Name
+	return inspect.Cause{
+		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Specific,
+		Detail: name + ", whose pods it selects, has none",
+		Refers: &inspect.Reference{
+			Group: owner.Kind.Group, Kind: owner.Kind.Kind, Namespace: owner.Namespace, Name: owner.Name,
+		},
+		Evidence: []inspect.Evidence{
+			{Source: inspect.FromField, Name: "spec.selector", Text: selectorText(selector)},
+			{Source: inspect.FromObject, Name: name, Text: "its revisions have these labels"},
+		},
+	}
 }
 
 // noPodSelected is the cause of a Service whose selector matches no pod. It names the pods that match best.

@@ -49,11 +49,11 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 			out = append(out, f)
 		}
 	}
-	for _, m := range inspect.FieldsByManager(obj) {
-		if slices.Contains(components, m.Manager) || createdBy(obj, m.Writer) ||
-			m.Subresource != "" && m.Subresource != "scale" {
-			continue
-		}
+	someoneElse := func(w inspect.Writer) bool {
+		return !slices.Contains(components, w.Manager) && !createdBy(obj, w) &&
+			(w.Subresource == "" || w.Subresource == "scale")
+	}
+	for _, m := range inspect.FieldsOfManagers(obj, someoneElse) {
 		for _, path := range m.Fields {
 			if !isSpecified(path) || seen[path] {
 				continue

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,17 +20,27 @@ type taken struct {
 	Peak      int64
 }
 
-// ask runs each command once to warm caches up and to look at what it prints, then all of them in turns, so that a
-// machine that becomes slower is so for all; and prints a row for each.
+// ask runs each command twice to fill caches and to count its requests, with what it read; then, after another round
+// to fill caches, all of them in turns, so that a machine that becomes slower is so for all; and prints a row for each.
 func (b *bench) ask(ctx context.Context, out io.Writer, objects int, q question) error {
 	if !b.filter.MatchString(q.about) {
 		return nil
 	}
 	fmt.Fprintf(b.notes, "%s of %d objects\n", q.about, objects)
+	read := make([]traffic, len(q.asks))
+	for range 2 {
+		for i, c := range q.asks {
+			before := b.counter.traffic()
+			if _, err := b.once(ctx, c, b.counter.kubeconfig); err != nil {
+				return err
+			}
+			read[i] = b.counter.traffic().since(before)
+		}
+	}
 	measured := make([][]taken, len(q.asks))
 	for round := range b.rounds + 1 {
 		for i, c := range q.asks {
-			t, err := b.once(ctx, c)
+			t, err := b.once(ctx, c, b.cluster.Kubeconfig())
 			if err != nil {
 				return err
 			}
@@ -43,13 +54,13 @@ func (b *bench) ask(ctx context.Context, out io.Writer, objects int, q question)
 			Wall: figures.Median(measured[i], func(t taken) time.Duration { return t.Wall }),
 			CPU:  figures.Median(measured[i], func(t taken) time.Duration { return t.CPU }),
 			Peak: figures.Median(measured[i], func(t taken) int64 { return t.Peak }),
-		})
+		}, read[i])
 	}
 	return nil
 }
 
-// once runs c, its output a file as if piped.
-func (b *bench) once(ctx context.Context, c command) (t taken, err error) {
+// once runs c, its output a file as if piped. It must end with the exit code that it is to end with.
+func (b *bench) once(ctx context.Context, c command, kubeconfig string) (t taken, err error) {
 	result, printed := b.file("taken.json"), b.file("printed")
 	stdout, err := os.Create(printed)
 	if err != nil {
@@ -59,9 +70,13 @@ func (b *bench) once(ctx context.Context, c command) (t taken, err error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, b.programs[timed], append([]string{result, b.programs[c.program]}, c.args...)...)
 	cmd.Stdout, cmd.Stderr = stdout, &said
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig(), "HOME="+b.cluster.Dir())
-	if err := cmd.Run(); err != nil {
-		return t, fmt.Errorf("running %s %q: %w: %s", c.program, c.args, err, said.Bytes())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+b.cluster.Dir())
+	cmd.Dir = b.cluster.Dir() // where the files of commands are
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return t, fmt.Errorf("running %s %q: %w", c.program, c.args, err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != c.exit {
+		return t, fmt.Errorf("%s %q ended with %d, not %d: %s", c.program, c.args, code, c.exit, said.Bytes())
 	}
 	text, err := os.ReadFile(printed)
 	if err != nil {
@@ -80,11 +95,12 @@ func (b *bench) once(ctx context.Context, c command) (t taken, err error) {
 }
 
 func header(out io.Writer) {
-	fmt.Fprint(out, "| what | objects | program | wall | CPU | peak |\n|---|---|---|---|---|---|\n")
+	fmt.Fprint(out, "| what | objects | program | wall | CPU | peak | requests | read |\n"+
+		"|---|---|---|---|---|---|---|---|\n")
 }
 
 // row prints a line of the table.
-func row(out io.Writer, objects int, about, program string, t taken) {
-	fmt.Fprintf(out, "| %s | %d | %s | %.2f s | %.2f s | %d MB |\n",
-		about, objects, program, t.Wall.Seconds(), t.CPU.Seconds(), t.Peak/1e6)
+func row(out io.Writer, objects int, about, program string, t taken, read traffic) {
+	fmt.Fprintf(out, "| %s | %d | %s | %.2f s | %.2f s | %d MB | %d | %.2f MB |\n",
+		about, objects, program, t.Wall.Seconds(), t.CPU.Seconds(), t.Peak/1e6, read.requests, float64(read.bytes)/1e6)
 }

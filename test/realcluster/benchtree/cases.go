@@ -14,11 +14,13 @@ type command struct {
 	args    []string
 	// want must be in what it prints, so that no command is measured that does something else.
 	want []string
+	// exit is the code that it ends with: of commands that compare, 1 if there is a difference.
+	exit int
 }
 
 // nothing is what each program takes before it does anything.
 var nothing = question{"`version`", []command{
-	{plugin, []string{"version"}, []string{"Kubernetes"}},
+	{program: plugin, args: []string{"version"}, want: []string{"Kubernetes"}},
 }}
 
 // sized are the questions that are asked at each size of the cluster. No peer is asked for the largest tree:
@@ -26,34 +28,64 @@ var nothing = question{"`version`", []command{
 func sized() []question {
 	return []question{
 		{"a Deployment", []command{
-			{plugin, []string{"tree", "deploy/web-0000", "-n", namespace(0)}, []string{"web-0000"}},
-			{lineage, []string{"deploy", "web-0000", "-n", namespace(0)}, []string{"web-0000"}},
+			{program: plugin, args: about("tree", "deploy/web-0000"), want: []string{"web-0000"}},
+			{program: lineage, args: []string{"deploy", "web-0000", "-n", namespace(0)}, want: []string{"web-0000"}},
 		}},
 		{"a cluster-scoped owner of 10 Deployments", []command{
-			{plugin, []string{"tree", "fleet/" + someFleet}, []string{someFleet, "web-0000", "web-0009"}},
-			{lineage, []string{"fleet", someFleet, "-A"}, []string{someFleet, "web-0000", "web-0009"}},
+			{program: plugin, args: []string{"tree", "fleet/" + someFleet}, want: []string{someFleet, "web-0000", "web-0009"}},
+			{program: lineage, args: []string{"fleet", someFleet, "-A"}, want: []string{someFleet, "web-0000", "web-0009"}},
 		}},
 		{"a cluster-scoped owner of all other Deployments", []command{
-			{plugin, []string{"tree", "fleet/" + allFleet}, []string{allFleet}},
+			{program: plugin, args: []string{"tree", "fleet/" + allFleet}, want: []string{allFleet}},
+		}},
+		{"why a Deployment is not ready", []command{
+			{program: plugin, args: about("why", "deploy/"+broken), want: []string{"cannot pull its image"}},
+			{program: kubectl, args: about("describe", "deploy/"+broken), want: []string{"1 unavailable"}},
+		}},
+		{"why a Deployment is ready", []command{
+			{program: plugin, args: about("why", "deploy/web-0000"), want: []string{"nothing is wrong"}},
+			{program: kubectl, args: about("describe", "deploy/web-0000"), want: []string{"10 available"}},
+		}},
+		{"what controllers would do with a Deployment", []command{
+			{program: plugin, args: about("diff", "deploy/web-0000"), want: []string{"nothing to do"}},
+		}},
+		{"what an apply of a Deployment would change", []command{
+			{program: plugin, args: about("diff", "-f", manifest), want: []string{"~ Deployment web-0000"}, exit: 1},
+			{program: kubectl, args: about("diff", "-f", manifest), want: []string{"web-0000"}, exit: 1},
 		}},
 		{"the status of everything", []command{
-			{plugin, []string{"status", "-A"}, []string{"web-0000"}},
-			{kubectl, []string{"get", "all", "-A"}, []string{"deployment.apps/web-0000", "replicaset.apps/web-0000", "pod/web-0000"}},
+			{program: plugin, args: []string{"status", "-A"}, want: []string{"web-0000"}},
+			{
+				program: kubectl, args: []string{"get", "all", "-A"},
+				want: []string{"deployment.apps/web-0000", "replicaset.apps/web-0000", "pod/web-0000"},
+			},
 		}},
 		{"a dry run of Deployments and ReplicaSets until the caches are filled", []command{synced("deployment,replicaset")}},
 		{"a dry run of all controllers until the caches are filled", []command{synced("*")}},
 	}
 }
 
+// about are arguments in the first namespace.
+func about(args ...string) []string { return append(args, "-n", namespace(0)) }
+
+// manifest is the file of the first Deployment with another image.
+const manifest = "web-0000.json"
+
 // synced runs controllers for no longer than it takes them to begin.
 func synced(controllers string) command {
-	return command{plugin, []string{"run", "--controller", controllers, "--until", "1ms", "-q"}, []string{"ended after"}}
+	return command{
+		program: plugin, args: []string{"run", "--controller", controllers, "--until", "1ms", "-q"},
+		want: []string{"ended after"},
+	}
 }
 
 // forest is asked of a namespace that holds a separate forest.
 var forest = question{"all trees of a namespace", []command{
-	{plugin, []string{"tree", "-n", forestNamespace}, []string{"web-"}},
-	{kubectl, []string{"get", "all", "-n", forestNamespace}, []string{"deployment.apps/web-", "replicaset.apps/web-", "pod/web-"}},
+	{program: plugin, args: []string{"tree", "-n", forestNamespace}, want: []string{"web-"}},
+	{
+		program: kubectl, args: []string{"get", "all", "-n", forestNamespace},
+		want: []string{"deployment.apps/web-", "replicaset.apps/web-", "pod/web-"},
+	},
 }}
 
 // of leaves those commands whose programs are there, peers only if they are wanted: at eighty thousand objects they

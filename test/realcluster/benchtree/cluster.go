@@ -36,6 +36,7 @@ type bench struct {
 	options
 	programs map[string]string
 	cluster  *realcluster.Cluster
+	counter  *counter
 	owners   map[string]metav1.OwnerReference
 	filter   *regexp.Regexp
 	families int // that are there
@@ -56,7 +57,12 @@ func measureAll(ctx context.Context, o options, programs map[string]string, out,
 	if programs, err = installed(programs, cluster.Dir()); err != nil {
 		return err
 	}
-	b := &bench{options: o, programs: programs, cluster: cluster, filter: filter, notes: notes}
+	counter, err := startCounter(ctx, cluster.Config(), cluster.Dir())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counter.close()) }()
+	b := &bench{options: o, programs: programs, cluster: cluster, counter: counter, filter: filter, notes: notes}
 	if b.owners, err = makeFleets(ctx, cluster.Config()); err != nil {
 		return err
 	}
@@ -77,6 +83,12 @@ func (b *bench) measure(ctx context.Context, out io.Writer) error {
 	for _, size := range b.sizes {
 		made, err := b.fill(ctx, size)
 		if err != nil {
+			return err
+		}
+		if err := breakOne(ctx, b.cluster.Config()); err != nil {
+			return err
+		}
+		if err := writeManifest(ctx, b.cluster.Config(), b.file(manifest)); err != nil {
 			return err
 		}
 		for _, q := range sized() {

@@ -58,8 +58,9 @@ func TestOf(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	var out strings.Builder
-	row(&out, 22000, "a question", "a program", taken{Wall: 184 * time.Millisecond, CPU: 2 * time.Second, Peak: 72_999_999})
-	if want := "| a question | 22000 | a program | 0.18 s | 2.00 s | 72 MB |\n"; out.String() != want {
+	took := taken{Wall: 184 * time.Millisecond, CPU: 2 * time.Second, Peak: 72_999_999}
+	row(&out, 22000, "a question", "a program", took, traffic{12, 3_456_789})
+	if want := "| a question | 22000 | a program | 0.18 s | 2.00 s | 72 MB | 12 | 3.46 MB |\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

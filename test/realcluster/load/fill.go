@@ -18,6 +18,7 @@ const (
 	// Each revision is a ReplicaSet, all but the last scaled to 0: as many old ones as a Deployment keeps by default.
 	revisions = 11
 	pods      = 10 // of the last ReplicaSet
+	nodes     = 10 // on which the pods of each ReplicaSet are, one on each
 	// FamilySize is how many objects a Deployment, its ReplicaSets and its pods are.
 	FamilySize = 1 + revisions + pods
 )
@@ -78,6 +79,11 @@ func Fill(ctx context.Context, config *rest.Config, o Options) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("making a client: %w", err)
 	}
+	for n := range nodes {
+		if err := makeNode(ctx, client, n); err != nil {
+			return 0, err
+		}
+	}
 	for n := range o.Namespaces {
 		if err := makeNamespace(ctx, client, o.namespace(n)); err != nil {
 			return 0, err
@@ -106,6 +112,27 @@ func (f *filler) fillAPI(ctx context.Context, o Options) error {
 }
 
 func (o Options) namespace(n int) string { return fmt.Sprintf("%s-%d", o.Prefix, n%o.Namespaces+1) }
+
+// makeNode makes a node that is ready and has room for all pods, unless it is there.
+func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
+	fresh := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(n)}}
+	node, err := client.CoreV1().Nodes().Create(ctx, fresh, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("making node %q: %w", nodeName(n), err)
+	}
+	node.Status = nodeStatus(node)
+	if node, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, statusByNode); err != nil {
+		return fmt.Errorf("setting the status of node %q: %w", nodeName(n), err)
+	}
+	node.Spec.Taints = nil // by admission, until a controller has seen that it is ready
+	if _, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("making node %q schedulable: %w", nodeName(n), err)
+	}
+	return nil
+}
 
 // makeNamespace makes it with the ServiceAccount that pods need, unless they are there.
 func makeNamespace(ctx context.Context, client kubernetes.Interface, name string) error {

@@ -81,8 +81,8 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment, owned map[types.UID]int
 
 func checkPod(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
-		t.Errorf("pod %s is %s at %q", pod.Name, pod.Status.Phase, pod.Status.PodIP)
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" || pod.Spec.NodeName == "" {
+		t.Errorf("pod %s is %s at %q on node %q", pod.Name, pod.Status.Phase, pod.Status.PodIP, pod.Spec.NodeName)
 	}
 	data, err := pod.Marshal()
 	if err != nil || len(data) < 2000 {

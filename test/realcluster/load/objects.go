@@ -14,6 +14,8 @@ import (
 
 func name(n int) string { return fmt.Sprintf("web-%04d", n) }
 
+func nodeName(n int) string { return fmt.Sprintf("load-node-%d", n+1) }
+
 // hash takes the place of the hash of the n-th Deployment's pod template: it need not be the one that the controller
 // would reckon, as it never sees it.
 func hash(n, revision int) string {
@@ -104,13 +106,15 @@ func replicaSet(owner *appsv1.Deployment, n, revision int) *appsv1.ReplicaSet {
 // pod is the i-th of the ReplicaSet of the family's Deployment.
 func pod(owner *appsv1.ReplicaSet, family, i int) *corev1.Pod {
 	suffix := rand.SafeEncodeString(fmt.Sprintf("%05d", (family*pods+i)%100_000))
+	spec := owner.Spec.Template.Spec
+	spec.NodeName = nodeName(i % nodes)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   owner.Name + "-" + suffix,
 			Labels: owner.Spec.Template.Labels, Annotations: owner.Spec.Template.Annotations,
 			OwnerReferences: ownedBy(owner, "ReplicaSet"),
 		},
-		Spec: owner.Spec.Template.Spec,
+		Spec: spec,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -18,6 +19,7 @@ func deploymentStatus(d *appsv1.Deployment) appsv1.DeploymentStatus {
 	return appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation,
 		Replicas:           pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+		TerminatingReplicas: new(int32),
 		Conditions: []appsv1.DeploymentCondition{
 			condition(appsv1.DeploymentAvailable, "MinimumReplicasAvailable", "Deployment has minimum availability."),
 			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable",
@@ -30,7 +32,19 @@ func replicaSetStatus(rs *appsv1.ReplicaSet) appsv1.ReplicaSetStatus {
 	n := *rs.Spec.Replicas
 	return appsv1.ReplicaSetStatus{
 		ObservedGeneration: rs.Generation, Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+		TerminatingReplicas: new(int32),
 	}
+}
+
+func nodeStatus(node *corev1.Node) corev1.NodeStatus {
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("4Ti"),
+		corev1.ResourcePods: resource.MustParse("100000"),
+	}
+	return corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: node.CreationTimestamp,
+	}}}
 }
 
 // podStatus is that of the n-th pod of all, which is ready.

@@ -42,7 +42,8 @@
 //   - a readiness gate in the pod template (readinessGates: [{conditionType: example.com/held}]) holds pods not ready until a step
 //     with ready opens them, one by one;
 //   - the annotation kubectl-reconcile.github.io/simulate: never-ready is understood on both sides, and so are run-for
-//     and exit-code (docs/nodes.md; ../stages has kwok's part);
+//     and exit-code (docs/nodes.md; ../stages has kwok's part); image-pull-error and crash-loop only up to the first
+//     failure, as kwok does not try again;
 //   - nodeName: "{{ns}}" in the template, a node that is not there, leaves pods to the scenario: no scheduler binds them, no
 //     kubelet runs them, and they stay terminating when they are deleted. A patch of their subresource status plays the
 //     kubelet's part. It must not last longer than 40 seconds: then podgc knows that there is no such node.

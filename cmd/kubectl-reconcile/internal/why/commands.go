@@ -107,13 +107,20 @@ func hasTemplate(n *ownertree.Node) bool {
 	return false
 }
 
-// rollsOut reports whether `kubectl rollout undo` knows the kind.
+// rollsOut reports whether `kubectl rollout undo` knows the kind, and there is a revision to go back to.
 func rollsOut(n *ownertree.Node) bool {
 	switch n.Kind.GroupKind().String() {
 	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps":
-		return true
+	default:
+		return false
 	}
-	return false
+	revisions := 0
+	for _, d := range n.Dependents {
+		if d.Kind.Kind == "ReplicaSet" || d.Kind.Kind == "ControllerRevision" {
+			revisions++
+		}
+	}
+	return revisions > 1
 }
 
 // forObject are the commands that show an object of which nothing else is known.
@@ -353,6 +360,9 @@ func (l *commandList) controller(c *diagnosis.Cause, n *ownertree.Node) {
 func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 	switch c.Type { //nolint:exhaustive // those that are given here
 	case inspect.Finalizer:
+		if c.Detail == "kubernetes.io/pvc-protection" {
+			l.look(n.Namespace, "describe %s", typeName(n)) // names the pods that use it
+		}
 		l.look(n.Namespace, "get %s -o jsonpath=%s", typeName(n), "{.metadata.finalizers}")
 		if index := slices.Index(n.Finalizers, c.Detail); index >= 0 && c.Weight == inspect.Specific {
 			path := fmt.Sprintf("/metadata/finalizers/%d", index)
@@ -389,6 +399,10 @@ func (l *commandList) network(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "get pods --show-labels")
 		l.change("the labels of the pods it is for", n.Namespace, "set selector service %s KEY=VALUE", n.Name)
 	case diagnosis.NoEndpoints:
+		if r := c.Refers; r != nil {
+			why := l.maker.program + " why " + cli.ShellQuoted(strings.ToLower(r.Kind)+"/"+r.Name)
+			l.add(v1alpha1.Command{Command: why + inNamespace(n)})
+		}
 		l.look(n.Namespace, "get endpointslices -l %s", "kubernetes.io/service-name="+n.Name)
 	case diagnosis.PortMissing:
 		if c.Refers != nil {
@@ -411,7 +425,9 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 	switch c.Type { //nolint:exhaustive // those that need more than to be described
 	case inspect.ProgressDeadline:
 		l.look(n.Namespace, "rollout status %s --timeout=1s", typeName(n))
-		l.change("back to the revision before", n.Namespace, "rollout undo %s", typeName(n))
+		if rollsOut(n) {
+			l.change("back to the revision before", n.Namespace, "rollout undo %s", typeName(n))
+		}
 	case inspect.WaitsForDeletion:
 		l.look(n.Namespace, "get controllerrevisions")
 		l.change("each pod that is to be replaced", n.Namespace, "delete pod POD")

@@ -21,10 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -62,6 +64,8 @@ type situation struct {
 	Unseen string `json:"unseen,omitempty"`
 	// Later is how long after it was played the question is asked.
 	Later metav1.Duration `json:"later,omitzero"`
+	// EmbeddedOnly is why it cannot be played on a real control plane; empty if it can.
+	EmbeddedOnly string `json:"embeddedOnly,omitempty"`
 	// Then is what is done to the objects.
 	Then []action `json:"then,omitempty"`
 }
@@ -80,24 +84,82 @@ type action struct {
 	Policy string `json:"policy,omitempty"`
 	// Refused waits until the object may not be created: admission policies and webhooks take a moment to be seen.
 	Refused map[string]any `json:"refused,omitempty"`
+	// Converged waits until an object, TYPE/NAME, is as its spec requests.
+	Converged string `json:"converged,omitempty"`
 }
 
-var only = flag.String("situation", "", "play only the situations whose names contain this")
+// The situations are played on embedded control planes, unless these flags name others: test/realcluster/whycorpus
+// starts real ones.
+var (
+	only  = flag.String("situation", "", "play only the situations whose names contain this")
+	alone = flag.String("alone", "",
+		"play the situations without controllers on the control plane of this kubeconfig, which has an API server only")
+	acting = flag.String("acting", "",
+		"play the situations with controllers on the control plane of this kubeconfig, which has them and nodes")
+)
 
-// patience bounds what a test waits for on a busy machine; nothing is timed by it.
-const patience = 3 * time.Minute
+const (
+	// patience bounds what a test waits for on a busy machine; nothing is timed by it.
+	patience = 3 * time.Minute
+	// settled is the time after which an API server has done on its own what it does.
+	settled = 30 * time.Second
+)
 
 // stage is a control plane on which situations are played.
 type stage struct {
 	config *rest.Config
 	client dynamic.Interface
+	// real reports that it is not embedded.
+	real bool
+	// controllers reports that controllers act on the objects. Without them nothing makes ServiceAccounts on a real
+	// control plane.
+	controllers bool
 }
 
-func newStage(t *testing.T, names ...string) *stage {
+// newStage returns the control plane for situations with controllers, or for those without.
+func newStage(t *testing.T, withControllers bool) *stage {
+	t.Helper()
+	on := &stage{controllers: withControllers, real: *alone+*acting != ""}
+	kubeconfig := map[bool]string{false: *alone, true: *acting}[withControllers]
+	var err error
+	switch {
+	case !on.real:
+		on.config = embedded(t, withControllers)
+	case kubeconfig == "":
+		t.Skip("no control plane is given for it")
+	default:
+		t.Parallel()
+		if on.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { closeIdle(t, on.config) })
+	}
+	on.config.QPS, on.config.WarningHandler = -1, rest.NoWarnings{}
+	if on.client, err = dynamic.NewForConfig(on.config); err != nil {
+		t.Fatal(err)
+	}
+	if !withControllers {
+		on.addNode(t)
+	}
+	return on
+}
+
+// closeIdle closes the connections of clients, which all share one transport.
+func closeIdle(t *testing.T, config *rest.Config) {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	utilnet.CloseIdleConnectionsFor(transport)
+}
+
+// embedded starts an embedded control plane.
+func embedded(t *testing.T, withControllers bool) *rest.Config {
 	t.Helper()
 	options := runlocal.Options{API: api.Options{DefaultServiceAccounts: true}, NoScheduling: true}
-	if len(names) > 0 {
-		selected, err := controllers.Select(names)
+	if withControllers {
+		selected, err := controllers.Select([]string{"*"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,17 +174,7 @@ func newStage(t *testing.T, names ...string) *stage {
 			t.Errorf("stopping: %v", err)
 		}
 	})
-	config := s.Config()
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := &stage{config, client}
-	if len(names) == 0 {
-		on.addNode(t)
-	}
-	return on
+	return s.Config()
 }
 
 // addNode makes the node that pods of situations are on, as simulated nodes are named.
@@ -139,7 +191,7 @@ func (s *stage) addNode(t *testing.T) {
 }
 
 // TestCorpus plays every situation, and asks why. Of a broken one the cause must be named first, of a healthy one
-// nothing.
+// nothing. On a real control plane, where each request takes longer, several are played at a time.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -163,21 +215,25 @@ func TestCorpus(t *testing.T) {
 	}
 	t.Logf("%d broken situations and %d healthy ones", broken, healthy)
 	for _, withControllers := range []bool{false, true} {
-		name, names := "alone", []string(nil)
-		if withControllers {
-			name, names = "controllers", []string{"*"}
-		}
+		name := map[bool]string{false: "alone", true: "controllers"}[withControllers]
 		t.Run(name, func(t *testing.T) {
 			if len(groups[withControllers]) == 0 {
 				t.Skip("none")
 			}
-			on := newStage(t, names...)
+			on := newStage(t, withControllers)
 			for _, file := range groups[withControllers] {
 				read[file].define(t, on)
 			}
-			for _, file := range groups[withControllers] {
-				t.Run("play/"+read[file].name, func(t *testing.T) { read[file].play(t, on) })
-			}
+			t.Run("play", func(t *testing.T) {
+				for _, file := range groups[withControllers] {
+					t.Run(read[file].name, func(t *testing.T) {
+						if on.real {
+							t.Parallel()
+						}
+						read[file].play(t, on)
+					})
+				}
+			})
 			for _, file := range groups[withControllers] {
 				t.Run("ask/"+read[file].name, func(t *testing.T) {
 					t.Parallel()
@@ -238,6 +294,9 @@ func readSituation(t *testing.T, file string) *player {
 func (p *player) define(t *testing.T, on *stage) {
 	t.Helper()
 	p.stage, p.namespace = on, "why-"+strings.ToLower(p.name)
+	if p.leftOut() {
+		return
+	}
 	var err error
 	if p.kinds, err = cluster.Discover(t.Context(), on.config); err != nil {
 		t.Fatal(err)
@@ -251,7 +310,13 @@ func (p *player) define(t *testing.T, on *stage) {
 	})
 }
 
+// leftOut reports whether the situation cannot be played on its stage.
+func (p *player) leftOut() bool { return p.stage.real && p.EmbeddedOnly != "" }
+
 func (p *player) play(t *testing.T, on *stage) {
+	if p.leftOut() {
+		t.Skip(p.EmbeddedOnly)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var err error
@@ -261,6 +326,11 @@ func (p *player) play(t *testing.T, on *stage) {
 	p.create(ctx, t, map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": p.namespace},
 	})
+	if on.real && !on.controllers {
+		p.create(ctx, t, map[string]any{
+			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default"},
+		})
+	}
 	p.exists(ctx, t, "serviceaccount/default")
 	for _, document := range p.documents {
 		p.create(ctx, t, document)
@@ -271,13 +341,15 @@ func (p *player) play(t *testing.T, on *stage) {
 	p.played = true
 }
 
-// await asks until the answer is right; at once if nothing acts on the objects.
+// await asks until the answer is right; once if nothing acts on the objects, which a real API server does on some.
 func (p *player) await(t *testing.T) {
 	if !p.played {
 		t.Skip("it was not played")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	limit := map[bool]time.Duration{true: patience, false: settled}[p.stage.controllers]
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
+	last, shown := "nothing was answered", ""
 	for {
 		problem, text := p.check(ctx, t)
 		if problem == "" {
@@ -289,8 +361,11 @@ func (p *player) await(t *testing.T) {
 			t.Log("\n" + text)
 			return
 		}
-		if !p.Controllers || ctx.Err() != nil {
-			t.Fatalf("%s\n%s", problem, text)
+		if ctx.Err() == nil {
+			last, shown = problem, text
+		}
+		if !p.stage.controllers && !p.stage.real || ctx.Err() != nil {
+			t.Fatalf("%s\n%s", last, shown)
 		}
 		wait(ctx)
 	}
@@ -399,8 +474,11 @@ func sameStory(v *view) string {
 	return ""
 }
 
-// ask runs the command's reading.
-func (p *player) ask(ctx context.Context) (*view, error) {
+// ask runs the command's reading of the object.
+func (p *player) ask(ctx context.Context) (*view, error) { return p.askAbout(ctx, p.Ask) }
+
+// askAbout runs the command's reading of another object of the situation, TYPE/NAME.
+func (p *player) askAbout(ctx context.Context, about string) (*view, error) {
 	reader, err := cluster.NewReader(p.stage.config)
 	if err != nil {
 		return nil, err
@@ -411,7 +489,7 @@ func (p *player) ask(ctx context.Context) (*view, error) {
 	}
 	p.kinds = kinds
 	flags := connect.NewTargetFlags()
-	named, err := flags.Parse([]string{p.expand(p.Ask)})
+	named, err := flags.Parse([]string{p.expand(about)})
 	if err != nil {
 		return nil, err
 	}
@@ -445,6 +523,8 @@ func (p *player) do(ctx context.Context, t *testing.T, a action) {
 	switch {
 	case a.Refused != nil:
 		p.refused(ctx, t, a.Refused)
+	case a.Converged != "":
+		p.converged(ctx, t, a.Converged)
 	case a.Delete != "":
 		resource, name := p.resource(t, p.expand(a.Delete))
 		policy := metav1.DeletionPropagation("Background")
@@ -515,6 +595,21 @@ func (p *player) refused(ctx context.Context, t *testing.T, document map[string]
 	}
 }
 
+// converged waits until an object is as its spec requests.
+func (p *player) converged(ctx context.Context, t *testing.T, target string) {
+	t.Helper()
+	for {
+		v, err := p.askAbout(ctx, target)
+		if err == nil && v.diagnosis.Converged {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("%s has not converged: %v", target, err)
+		}
+		wait(ctx)
+	}
+}
+
 // resource returns the client of an object, TYPE/NAME, and its name.
 func (p *player) resource(t *testing.T, target string) (dynamic.ResourceInterface, string) {
 	t.Helper()
@@ -564,9 +659,18 @@ func (p *player) create(ctx context.Context, t *testing.T, document map[string]a
 	if !hasStatus || !kind.HasStatus {
 		return
 	}
-	created.Object["status"] = status
-	if _, err := resource.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "controller"}); err != nil {
-		t.Fatalf("status of %s %s: %v", gvk.Kind, obj.GetName(), err)
+	for {
+		created.Object["status"] = status
+		_, err := resource.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "controller"})
+		if err == nil {
+			return
+		}
+		if !apierrors.IsConflict(err) {
+			t.Fatalf("status of %s %s: %v", gvk.Kind, obj.GetName(), err)
+		}
+		if created, err = resource.Get(ctx, obj.GetName(), metav1.GetOptions{}); err != nil { // another has written it
+			t.Fatal(err)
+		}
 	}
 }
 
