@@ -182,6 +182,13 @@ func TestSamePlanTwice(t *testing.T) {
 		{"pods of generated names are created and deleted", deployment(5, "a"), deployment(4, "b")},
 		{"which of equal pods go is no matter of chance", deployment(5, "a"), deployment(2, "a")},
 		{"without a change", deployment(3, "a"), ""},
+		{"the uid of a Job is in its labels and those of its pods", deployment(1, "a"), `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: task}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: task}]}`},
 	} {
 		var texts [2]string
 		for i := range texts {

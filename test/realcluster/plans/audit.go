@@ -56,6 +56,9 @@ func (a *Audit) writer(v scenarios.Version, after time.Time) (string, bool) {
 	if u == nil {
 		u = v.Before
 	}
+	if v.Before != nil && v.After != nil && v.Before.GetDeletionTimestamp() != nil {
+		return "", false // see actual.writes
+	}
 	at := target{v.Resource.Resource, u.GetNamespace(), u.GetName()}
 	others := slices.DeleteFunc(a.others[at], func(r request) bool { return r.at.Before(after) })
 	if a.others[at] = others; len(others) > 0 {

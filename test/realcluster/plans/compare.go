@@ -3,6 +3,7 @@ package plans
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -162,11 +163,49 @@ func appendDifference(all []Difference, rules []scenarios.Rule, d Difference) []
 func compareObjects(planned, done *scenarios.Outcome, rules []scenarios.Rule) []Difference {
 	trim(planned)
 	trim(done)
+	refused := refusedNames(done)
+	for _, o := range []*scenarios.Outcome{planned, done} {
+		for _, object := range o.Objects {
+			eachText(object.Object, func(text string) string { return refused.ReplaceAllString(text, "$1*") })
+		}
+	}
 	var out []Difference
 	for _, d := range scenarios.Compare(done, planned, rules) {
 		out = append(out, Difference{At: d.At, Planned: []string{d.Embedded}, Real: []string{d.Real}})
 	}
 	return out
+}
+
+// refusedNames finds generated names of objects that were never made, since they were refused, in messages: those that
+// begin with the name of an object.
+func refusedNames(o *scenarios.Outcome) *regexp.Regexp {
+	var names []string
+	for _, object := range o.Objects {
+		names = append(names, regexp.QuoteMeta(object.GetName()))
+	}
+	return regexp.MustCompile(`(pods "(?:` + strings.Join(names, "|") + `)-)(?:<[0-9]*>|[bcdfghjklmnpqrstvwxz2456789]{5})"`)
+}
+
+// eachText replaces each text below a value, which is a map or a list.
+func eachText(v any, by func(string) string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if text, ok := value.(string); ok {
+				v[key] = by(text)
+			} else {
+				eachText(value, by)
+			}
+		}
+	case []any:
+		for i, value := range v {
+			if text, ok := value.(string); ok {
+				v[i] = by(text)
+			} else {
+				eachText(value, by)
+			}
+		}
+	}
 }
 
 // trim leaves the objects of an outcome, and of these what a plan says: nothing of versions and managed fields, nothing

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"regexp"
@@ -171,6 +172,7 @@ func (p *planned) sizes() map[string][]string {
 
 // Words of a plan in the place of what is random or the time.
 var (
+	uidWord     = regexp.MustCompile(`<uid of [a-z]+ [^ <>]*(?:<[0-9]*>)?>`)
 	addressWord = regexp.MustCompile(`<address [0-9]+ of service [^>]*>`)
 	digestZeros = strings.Repeat("0", 64)
 )
@@ -185,6 +187,10 @@ func clusterText(text string) string {
 	}
 	text = strings.ReplaceAll(text, "simulated://<>", "simulated://"+digestZeros)
 	text = strings.ReplaceAll(text, "kube-api-access-<>", "kube-api-access-00000")
+	text = uidWord.ReplaceAllStringFunc(text, func(word string) string {
+		sum := sha256.Sum256([]byte(word)) // one for each object
+		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	})
 	return addressWord.ReplaceAllString(text, "10.0.0.1")
 }
 
@@ -230,11 +236,13 @@ func (p *planned) objects() []scenarios.Object {
 			delete(now, key)
 		case creates:
 			now[key] = changed(nil, object.Object, object.Changes)
-			for _, field := range []string{"uid", "creationTimestamp"} { // which are not shown of new objects
-				copyField(now[key], written[key], field)
-			}
 		default:
 			now[key] = changed(now[key], object.Object, object.Changes)
+		}
+		if object.Verb != deletes {
+			for _, field := range []string{"uid", "creationTimestamp"} { // which are not shown of what is made anew
+				copyField(now[object.Object.key()], written[object.Object.key()], field)
+			}
 		}
 	}
 	var out []scenarios.Object

@@ -49,13 +49,16 @@ const (
 // generated is a name that the API has generated, in a plan or on a cluster.
 var generated = regexp.MustCompile(`^(<[0-9]*>|[bcdfghjklmnpqrstvwxz2456789]{5})$`)
 
+// anyUID is a uid, on a cluster or in a plan, as in the names of volumes.
+var anyUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|<uid of [^<>]*(<[0-9]*>)?>`)
+
 // nameOf is the name of an object, without what was generated of it.
 func nameOf(u *unstructured.Unstructured) string {
 	prefix := u.GetGenerateName()
 	if suffix, ok := strings.CutPrefix(u.GetName(), prefix); ok && prefix != "" && generated.MatchString(suffix) {
 		return prefix + "*"
 	}
-	return u.GetName()
+	return anyUID.ReplaceAllString(u.GetName(), "*")
 }
 
 // describe is the write that made the object what it is after from what it was before; either may be nil. It returns

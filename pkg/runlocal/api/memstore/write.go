@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -45,11 +44,9 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 func (r *resource) prepareNew(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error) {
 	if r.store.newUID != nil {
 		obj = obj.DeepCopyObject()
-		m, err := meta.Accessor(obj)
-		if err != nil {
+		if err := replaceUID(obj, r.store.newUID()); err != nil {
 			return pendingEntry{}, fmt.Errorf("reading the metadata of %q: %w", key, err)
 		}
-		m.SetUID(r.store.newUID())
 	}
 	return r.representation.prepare(ctx, key, obj)
 }

@@ -88,9 +88,8 @@ func TestGuaranteedUpdate(t *testing.T) {
 	})
 }
 
-// TestConflictsAreRetried lets another writer in between the read and the write, for updates and deletions.
-// TestNewUID: what is created gets uids of Options.NewUID, by an update of what is missing too; the object of the caller
-// and later writes keep theirs.
+// TestNewUID: what is created gets uids of Options.NewUID, by an update of what is missing too, and so does what was made
+// of the random uid; the object of the caller and later writes keep theirs.
 func TestNewUID(t *testing.T) {
 	for _, mode := range []Mode{Objects, Encoded} {
 		uids := 0
@@ -99,9 +98,14 @@ func TestNewUID(t *testing.T) {
 			return types.UID(fmt.Sprintf("uid-%d", uids))
 		}})
 		pod := labelled("a", "1")
-		pod.UID = "random"
-		if created := f.mustCreate(t, pod); created.UID != "uid-1" || pod.UID != "random" {
-			t.Errorf("mode %v: created with %q, from %q", mode, created.UID, pod.UID)
+		pod.UID, pod.Labels["of"], pod.Spec.NodeSelector = "random", "random", map[string]string{"of": "random", "k": "randomly"}
+		created := f.mustCreate(t, pod)
+		if created.UID != "uid-1" || created.Labels["of"] != "uid-1" || created.Spec.NodeSelector["of"] != "uid-1" ||
+			created.Spec.NodeSelector["k"] != "randomly" {
+			t.Errorf("mode %v: created with %q, labels %v, selector %v", mode, created.UID, created.Labels, created.Spec.NodeSelector)
+		}
+		if pod.UID != "random" || pod.Labels["of"] != "random" {
+			t.Errorf("mode %v: the object of the caller has uid %q and labels %v", mode, pod.UID, pod.Labels)
 		}
 		for _, tt := range []struct {
 			name string
@@ -120,6 +124,7 @@ func TestNewUID(t *testing.T) {
 	}
 }
 
+// TestConflictsAreRetried lets another writer in between the read and the write, for updates and deletions.
 func TestConflictsAreRetried(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		f.mustCreate(t, labelled("a", "1"))
