@@ -274,7 +274,8 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 			return false, false
 		}
 		if in == nil {
-			in = newRelationIndex(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
+			pods := slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared })
+			in = newRelationIndex(pods)
 		}
 		match := &matcher{labels: labels.SelectorFromSet(selector)}
 		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}

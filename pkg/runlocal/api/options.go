@@ -47,12 +47,12 @@ type Options struct {
 	Components map[string]func() error
 
 	// Objects are there from the beginning, as they are, beside those that the server itself makes where they are
-	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes come
-	// after: that of the newest list they were read from. The server reads Objects until Start has returned.
+	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes
+	// come after: that of the newest list they were read from. The server reads Objects until Start has returned.
 	Objects         []StoredObject
 	ResourceVersion uint64
-	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first, if
-	// Objects have no ServiceCIDR; nil means kubeadm's default.
+	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first,
+	// if Objects have no ServiceCIDR; nil means kubeadm's default.
 	ServiceRanges []string
 
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.

@@ -22,7 +22,8 @@ func Table(w io.Writer, suites []Suite) error {
 		if len(s.Repeated) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%d %s were repeated: %s\n", len(s.Repeated), s.Unit, strings.Join(s.Repeated, ", ")); err != nil {
+		names := strings.Join(s.Repeated, ", ")
+		if _, err := fmt.Fprintf(w, "%d %s were repeated: %s\n", len(s.Repeated), s.Unit, names); err != nil {
 			return fmt.Errorf("writing what was repeated: %w", err)
 		}
 	}
@@ -47,18 +48,21 @@ func Figure(suites []Suite) string {
 
 const introduction = `# Fidelity
 
-What the sandbox does is what Kubernetes does: that is measured. Requests are sent to a real kube-apiserver (etcd behind it) and to
-the embedded API, and the whole answers are compared: status code, body, error text, warnings, managedFields. Scenarios are played on a
-real control plane (with kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
-controllers; the final objects, the Events and the writes of each controller are compared. Changes are planned by ` + "`diff -f`" + `
-on a real control plane with all controllers, and then applied there by kubectl; the steps of the plan are compared with what is
-written, in order by object and by controller, and the planned objects with those that come of it. A scenario or a change that
-differs is played again, by itself, a few times: what does not differ each time was a race.
+What the sandbox does is what Kubernetes does: that is measured. Requests are sent to a real
+kube-apiserver (etcd behind it) and to the embedded API, and the whole answers are compared: status
+code, body, error text, warnings, managedFields. Scenarios are played on a real control plane (with
+kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
+controllers; the final objects, the Events and the writes of each controller are compared. Changes
+are planned by ` + "`diff -f`" + ` on a real control plane with all controllers, and then applied
+there by kubectl; the steps of the plan are compared with what is written, in order by object and by
+controller, and the planned objects with those that come of it. A scenario or a change that differs
+is played again, by itself, a few times: what does not differ each time was a race.
 
 **%s.** What is meant to differ, and what is not compared exactly, is listed below, each with its reason.
 
-` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request, a scenario or a change is told in the package documentation
-of ` + "`test/realcluster/apidiff`, `test/realcluster/scenarios` and `test/realcluster/plans`" + `.
+` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request,
+a scenario or a change is told in the package documentation of ` + "`test/realcluster/apidiff`" + `,
+` + "`test/realcluster/scenarios` and `test/realcluster/plans`" + `.
 `
 
 // Page writes the page docs/fidelity.md.
@@ -80,9 +84,11 @@ func Page(w io.Writer, suites []Suite) error {
 }
 
 func (s Suite) page(page *strings.Builder) {
-	fmt.Fprintf(page, "\n## %s\n\n| | what | %s | same | meant to differ | different |\n|---|---|---|---|---|---|\n", s.Name, s.Unit)
+	fmt.Fprintf(page, "\n## %s\n\n", s.Name)
+	fmt.Fprintf(page, "| | what | %s | same | meant to differ | different |\n|---|---|---|---|---|---|\n", s.Unit)
 	for _, r := range s.Rows {
-		fmt.Fprintf(page, "| %s | %s | %d | %d | %d | %d |\n", r.Name, cell(r.About), r.Total(), r.Same, r.Meant, r.Different)
+		fmt.Fprintf(page, "| %s | %s | %d | %d | %d | %d |\n",
+			r.Name, cell(r.About), r.Total(), r.Same, r.Meant, r.Different)
 	}
 	if len(s.Meant) > 0 {
 		fmt.Fprintf(page, "\nMeant to differ:\n\n| where | why | %s |\n|---|---|---|\n", s.Unit)

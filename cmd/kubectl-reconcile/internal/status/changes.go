@@ -116,7 +116,8 @@ func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) 
 	case f.options.output == "json":
 		for _, item := range items {
 			line, err := json.Marshal(v1alpha1.StatusEvent{
-				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: string(event), Item: item.StatusItem,
+				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind,
+				Type: string(event), Item: item.StatusItem,
 			})
 			if err == nil {
 				_, err = f.options.streams.Out.Write(append(cli.EscapeControls(line), '\n'))

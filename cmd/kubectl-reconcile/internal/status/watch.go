@@ -76,7 +76,8 @@ func (r *statusReader) followTarget(
 	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
 ) {
 	selection := cluster.ObjectSelection{
-		Target: t.Target, Name: t.Name, Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields), Whole: r.whole(),
+		Target: t.Target, Name: t.Name, Whole: r.whole(),
+		Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields),
 	}
 	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
 		for i := range c.Objects {
@@ -94,7 +95,8 @@ func (r *statusReader) followTarget(
 
 func newStatusFollower(r *statusReader) *statusFollower {
 	f := &statusFollower{
-		reader: r, options: r.options, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+		reader: r, options: r.options,
+		items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
 	}
 	if r.options.width > 0 && r.options.output != "json" && r.options.output != "name" {
 		f.screen = render.NewScreen(r.options.streams.Out)
@@ -158,7 +160,8 @@ func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange
 // list is all that is to be shown.
 func (f *statusFollower) list() *statusList {
 	f.age()
-	list := newStatusList(slices.Collect(maps.Values(f.items)), f.reader.incomplete(slices.Collect(maps.Values(f.failures))))
+	incomplete := f.reader.incomplete(slices.Collect(maps.Values(f.failures)))
+	list := newStatusList(slices.Collect(maps.Values(f.items)), incomplete)
 	f.options.choose(list)
 	return list
 }

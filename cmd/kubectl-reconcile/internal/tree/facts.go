@@ -41,10 +41,14 @@ func (p *previous) facts(n *ownertree.Node) *treestatus.Facts {
 // findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has
 // been searched for what is not Current now.
 func (p *previous) findings(now time.Time) *treestatus.Found {
-	if p == nil || p.reading == nil || p.reading.found == nil || !p.reading.found.Searched || p.reading.findingsOld(now) {
+	if p == nil || p.reading == nil {
 		return nil
 	}
-	return p.reading.found
+	found := p.reading.found
+	if found == nil || !found.Searched || p.reading.findingsOld(now) {
+		return nil
+	}
+	return found
 }
 
 // findingsHold is how long findings are used again while a tree is followed: Events come without a change of the

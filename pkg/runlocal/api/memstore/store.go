@@ -27,8 +27,8 @@ type Options struct {
 	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
 	// its deletion comes with an empty context.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// NewUID, if not nil, returns the uid of each object that is created, in place of the random one that it has. It must
-	// be safe for concurrent use.
+	// NewUID, if not nil, returns the uid of each object that is created, in place of the random one that it has. It
+	// must be safe for concurrent use.
 	NewUID func() types.UID
 	// Clock drives the expiry of objects, bookmarks and compaction; nil means the real clock.
 	Clock clock.WithTicker
