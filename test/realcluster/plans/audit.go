@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
 )
 
-// Audit reads which user has made which version of an object from the audit log of a control plane that was started with
-// AuditBodies. It may be used concurrently.
+// Audit reads which user has made which version of an object from the audit log of a control plane that was started
+// with AuditBodies. It may be used concurrently.
 type Audit struct {
 	path  string
 	names scenarios.Names
@@ -41,7 +41,10 @@ type request struct {
 
 // NewAudit reads the file, in which users are called by names.
 func NewAudit(path string, names scenarios.Names) *Audit {
-	return &Audit{path: path, names: names, versions: map[uint64]string{}, others: map[target][]request{}, removers: map[types.UID][]string{}}
+	return &Audit{
+		path: path, names: names, versions: map[uint64]string{}, others: map[target][]request{},
+		removers: map[types.UID][]string{},
+	}
 }
 
 // writer returns who made the version of an object, after the time; false if no request is known that did. It must be

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
@@ -183,7 +184,7 @@ func refusedNames(o *scenarios.Outcome) *regexp.Regexp {
 	for _, object := range o.Objects {
 		names = append(names, regexp.QuoteMeta(object.GetName()))
 	}
-	return regexp.MustCompile(`(pods "(?:` + strings.Join(names, "|") + `)-)(?:<[0-9]*>|[bcdfghjklmnpqrstvwxz2456789]{5})"`)
+	return regexp.MustCompile(`(pods "(?:` + strings.Join(names, "|") + `)-)(?:` + generatedPart + `)"`)
 }
 
 // eachText replaces each text below a value, which is a map or a list.
@@ -217,7 +218,7 @@ func trim(o *scenarios.Outcome) {
 		for _, field := range unplanned {
 			unstructured.RemoveNestedField(u.Object, "metadata", field)
 		}
-		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 		content, _ := trimmed(u.Object).(map[string]any) //nolint:errcheck // it has a kind
 		o.Objects[i] = scenarios.Object{Resource: u.GetKind(), Unstructured: &unstructured.Unstructured{Object: content}}
 	}

@@ -67,8 +67,10 @@ func TestAccountsDiffer(t *testing.T) {
 			[]string{"history Pod/web-*", "order x ReplicaSet/web"},
 		},
 		{"a status", nil, []write{by("x", a, status)}, []string{"status x Pod/web-*"}},
-		{"twice as many", []write{by("kubelet", nil, a)}, []write{by("kubelet", nil, a), by("kubelet", nil, pod("web-zzzzz", nil))},
-			[]string{"history Pod/web-*"}},
+		{
+			"twice as many", []write{by("kubelet", nil, a)},
+			[]write{by("kubelet", nil, a), by("kubelet", nil, pod("web-zzzzz", nil))}, []string{"history Pod/web-*"},
+		},
 		{"a refusal", []write{{controller: "x", verb: creates, code: 403}}, nil, []string{"refused x create 403"}},
 	} {
 		var got []string
@@ -105,7 +107,7 @@ func TestRules(t *testing.T) {
 
 // TestTrim: what a plan does not say of an object is left out of the one of a cluster.
 func TestTrim(t *testing.T) {
-	o := &scenarios.Outcome{Objects: []scenarios.Object{{Resource: "pods", Unstructured: &unstructured.Unstructured{Object: map[string]any{
+	object := &unstructured.Unstructured{Object: map[string]any{
 		"kind": "Pod",
 		"metadata": map[string]any{
 			"name": "a", "resourceVersion": "7", "generation": int64(2),
@@ -114,7 +116,8 @@ func TestTrim(t *testing.T) {
 		"spec": map[string]any{
 			"volumes": []any{map[string]any{"name": "z", "emptyDir": map[string]any{}}, map[string]any{"name": "a"}},
 		},
-	}}}}}
+	}}
+	o := &scenarios.Outcome{Objects: []scenarios.Object{{Resource: "pods", Unstructured: object}}}
 	trim(o)
 	want := map[string]any{
 		"kind": "Pod", "metadata": map[string]any{"name": "a"},

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
 )
 
-// Plan is what `kubectl reconcile diff -o json --show-status` prints, as far as it is compared: docs/diff.schema.json has
-// all of it.
+// Plan is what `kubectl reconcile diff -o json --show-status` prints, as far as it is compared: docs/diff.schema.json
+// has all of it.
 type Plan struct {
 	End      string       `json:"end"`
 	Steps    []planStep   `json:"steps"`

@@ -44,10 +44,6 @@ func (o outcome) differs() bool { return o.err != nil || len(o.result.Difference
 func TestPlans(t *testing.T) {
 	all := load(t)
 	player := start(t)
-	rules, err := scenarios.LoadRules(os.DirFS("testdata"), "rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	begin := time.Now()
 	outcomes := make([]outcome, len(all))
 	turns := make(chan struct{}, number(t, "PLANS_AT_ONCE", atOnce))
@@ -56,7 +52,7 @@ func TestPlans(t *testing.T) {
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			outcomes[i] = play(t.Context(), player, &all[i], rules)
+			outcomes[i] = play(t.Context(), player, &all[i])
 		})
 	}
 	group.Wait()
@@ -68,14 +64,14 @@ func TestPlans(t *testing.T) {
 			t.Logf("playing %q again, because it differed: %s", all[i].Name, brief(outcomes[i]))
 			again := all[i]
 			again.Name += "-again-" + strconv.Itoa(n+1)
-			outcomes[i] = play(t.Context(), player, &again, rules)
+			outcomes[i] = play(t.Context(), player, &again)
 		}
 	}
 	for i := range all {
 		t.Run(all[i].Name, func(t *testing.T) { judge(t, outcomes[i]) })
 	}
 	if dir := os.Getenv("FIDELITY_REPORT"); dir != "" {
-		if err := report.Write(dir, suite(all, outcomes, rules, slices.Compact(repeated))); err != nil {
+		if err := report.Write(dir, suite(all, outcomes, slices.Compact(repeated))); err != nil {
 			t.Error(err)
 		}
 	}
@@ -134,7 +130,8 @@ func start(t *testing.T) *plans.Player {
 		t.Fatal(err)
 	}
 	cluster, err := realcluster.Start(t.Context(), realcluster.Options{
-		Controllers: []string{"*"}, Scheduler: true, Nodes: nodes, Volumes: true, Metrics: true, AuditBodies: true, Log: t.Logf,
+		Controllers: []string{"*"}, Scheduler: true, Nodes: nodes, Volumes: true, Metrics: true,
+		AuditBodies: true, Log: t.Logf,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,11 +180,8 @@ func prepare(t *testing.T, tools plans.Tools) {
 }
 
 // suite is what came of all cases, for the report of all suites.
-func suite(all []plans.Case, outcomes []outcome, rules []scenarios.Rule, repeated []string) report.Suite {
+func suite(all []plans.Case, outcomes []outcome, repeated []string) report.Suite {
 	s := report.Suite{Name: "Plans", Unit: "changes", Repeated: repeated}
-	for _, r := range rules {
-		s.Loose = append(s.Loose, report.Loose{Where: r.At, As: r.As, Reason: r.Reason})
-	}
 	for i, c := range all {
 		row := report.Row{Name: c.Name, About: c.About}
 		if row.Same = 1; outcomes[i].differs() {
@@ -201,8 +195,8 @@ func suite(all []plans.Case, outcomes []outcome, rules []scenarios.Rule, repeate
 	return s
 }
 
-func play(ctx context.Context, player *plans.Player, c *plans.Case, rules []scenarios.Rule) outcome {
-	result, err := player.Play(ctx, c, rules)
+func play(ctx context.Context, player *plans.Player, c *plans.Case) outcome {
+	result, err := player.Play(ctx, c)
 	return outcome{result, err}
 }
 

@@ -31,7 +31,8 @@ type Player struct {
 
 // Tools runs kubectl and the plugin as a user does.
 type Tools struct {
-	// Kubectl and Plugin are the programs, Kubeconfig says which cluster they talk to. Dir is a folder for files of theirs.
+	// Kubectl and Plugin are the programs, Kubeconfig says which cluster they talk to. Dir is a folder for files of
+	// theirs.
 	Kubectl, Plugin, Kubeconfig, Dir string
 }
 
@@ -43,7 +44,7 @@ type Result struct {
 }
 
 // Play makes the objects that the case begins with, has the plugin plan the change, makes the change, and compares.
-func (p *Player) Play(ctx context.Context, c *Case, rules []scenarios.Rule) (*Result, error) {
+func (p *Player) Play(ctx context.Context, c *Case) (*Result, error) {
 	var plan *planned
 	now := &actual{home: c.Name, audit: p.Audit}
 	end, err := p.Side.PlayThen(ctx, &c.Scenario, func(ctx context.Context, begun scenarios.Played) error {
@@ -77,17 +78,17 @@ func (p *Player) Play(ctx context.Context, c *Case, rules []scenarios.Rule) (*Re
 		return result, err
 	}
 	result.Real = told(written)
-	rules = append(slices.Clone(c.Rules), rules...)
 	expected, done := accountOf(steps), accountOf(append(written, now.refusals()...))
 	maps.DeleteFunc(expected, func(at string, _ []string) bool { return strings.HasPrefix(at, sizesOf) })
 	for at, sizes := range plan.sizes() { // which the plan lists by itself
 		expected[sizesOf+at] = sizes
 	}
-	result.Differences = compareAccounts(expected, done, rules)
+	result.Differences = compareAccounts(expected, done, c.Rules)
 	final := &scenarios.Outcome{Objects: plan.objects(), Gone: end.Gone, Nodes: end.Nodes, Names: end.Names}
-	result.Differences = append(result.Differences, compareObjects(final, end, rules)...)
+	result.Differences = append(result.Differences, compareObjects(final, end, c.Rules)...)
 	if made := plan.plan.End; made != "settled" {
-		result.Differences = append(result.Differences, Difference{At: "end", Planned: []string{made}, Real: []string{"settled"}})
+		result.Differences = append(result.Differences,
+			Difference{At: "end", Planned: []string{made}, Real: []string{"settled"}})
 	}
 	return result, nil
 }
@@ -113,7 +114,9 @@ func (p *Player) plan(ctx context.Context, c *Case, begun scenarios.Played) (*Pl
 }
 
 // Apply is scenarios.Side.Kubectl.
-func (t Tools) Apply(ctx context.Context, namespace string, flags []string, objects []*unstructured.Unstructured) error {
+func (t Tools) Apply(
+	ctx context.Context, namespace string, flags []string, objects []*unstructured.Unstructured,
+) error {
 	_, err := t.run(ctx, t.Kubectl, namespace, append([]string{"apply"}, flags...), objects)
 	return err
 }
@@ -140,7 +143,8 @@ func (t Tools) run(
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &said
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("running %s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, said.String())
+		return out.Bytes(),
+			fmt.Errorf("running %s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, said.String())
 	}
 	return out.Bytes(), nil
 }

@@ -46,8 +46,13 @@ const (
 	deletes = "delete"
 )
 
-// generated is a name that the API has generated, in a plan or on a cluster.
-var generated = regexp.MustCompile(`^(<[0-9]*>|[bcdfghjklmnpqrstvwxz2456789]{5})$`)
+// generatedPart is what the API appends to a name that it generates, in a plan or on a cluster.
+const generatedPart = `<[0-9]*>|[bcdfghjklmnpqrstvwxz2456789]{5}`
+
+var generated = regexp.MustCompile(`^(?:` + generatedPart + `)$`)
+
+// sized are the kinds whose numbers of replicas a plan lists.
+var sized = []string{"ReplicaSet", "StatefulSet", "ReplicationController"}
 
 // anyUID is a uid, on a cluster or in a plan, as in the names of volumes.
 var anyUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|<uid of [^<>]*(<[0-9]*>)?>`)
@@ -85,7 +90,7 @@ func describe(home string, before, after *unstructured.Unstructured) (write, boo
 			return w, false
 		}
 	}
-	if after != nil && w.verb != deletes && slices.Contains([]string{"ReplicaSet", "StatefulSet", "ReplicationController"}, u.GetKind()) {
+	if after != nil && w.verb != deletes && slices.Contains(sized, u.GetKind()) {
 		w.replicas = replicas(after)
 	}
 	if w.from == nil || w.replicas == nil || *w.from == *w.replicas {

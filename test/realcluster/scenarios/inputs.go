@@ -58,7 +58,9 @@ func (p *play) kubectlApply(ctx context.Context, s *Step) error {
 	return p.Kubectl(ctx, p.scenario.Name, s.Flags, objects)
 }
 
-func (p *play) each(manifests []json.RawMessage, send func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
+func (p *play) each(
+	manifests []json.RawMessage, send func(dynamic.ResourceInterface, *unstructured.Unstructured) error,
+) error {
 	for _, manifest := range manifests {
 		objects, err := p.manifests([]json.RawMessage{manifest}) // each with what those before it have made
 		if err != nil {

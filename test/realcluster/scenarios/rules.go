@@ -48,7 +48,8 @@ func validateRules(rules []Rule) error {
 	var errs []error
 	for _, r := range rules {
 		if r.At == "" || r.Reason == "" || !slices.Contains([]string{Exact, Presence, Ends, Ignored}, r.As) {
-			errs = append(errs, fmt.Errorf("rule %q needs at, reason, and as: %s, %s, %s or %s", r.At, Exact, Presence, Ends, Ignored))
+			errs = append(errs, fmt.Errorf("rule %q needs at, reason, and as: %s, %s, %s or %s",
+				r.At, Exact, Presence, Ends, Ignored))
 		}
 		if strings.HasPrefix(r.At, "object ") && (r.As == Presence || r.As == Ends) {
 			errs = append(errs, fmt.Errorf("rule %q: a field of an object can be ignored, not counted", r.At))

@@ -27,8 +27,8 @@ type Scenario struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one input, and what must hold afterwards. It has one of Create, Apply, Kubectl, Patch, Delete, Ready, Evict, or
-// none of them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
+// Step is one input, and what must hold afterwards. It has one of Create, Apply, Kubectl, Patch, Delete, Ready, Evict,
+// or none of them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
 type Step struct {
 	// Create are manifests to create, in order.
 	Create []json.RawMessage `json:"create,omitempty"`
@@ -138,7 +138,9 @@ func (s *Scenario) Validate() error {
 // Validate returns what is wrong with the step.
 func (s *Step) Validate() error {
 	inputs := 0
-	for _, given := range []bool{s.Create != nil, s.Apply != nil, s.Kubectl != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil} {
+	for _, given := range []bool{
+		s.Create != nil, s.Apply != nil, s.Kubectl != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil,
+	} {
 		if given {
 			inputs++
 		}

@@ -37,8 +37,8 @@ func (s *space) record(resource schema.GroupResource, before, after *unstructure
 	s.versions = append(s.versions, Version{Resource: resource, Before: before, After: after, ResourceVersion: version})
 }
 
-// Played is a scenario whose steps have been played, and of which nothing was removed yet. Its methods must not be called
-// concurrently.
+// Played is a scenario whose steps have been played, and of which nothing was removed yet. Its methods must not be
+// called concurrently.
 type Played struct{ p *play }
 
 // Step plays one step more, which may be invalid: then it fails.
@@ -54,8 +54,8 @@ func (d Played) Manifests(of []json.RawMessage) ([]*unstructured.Unstructured, e
 	return d.p.manifests(of)
 }
 
-// Objects returns the objects that there are now, as Outcome.Objects has those of the end, which are shared and must not
-// be changed.
+// Objects returns the objects that there are now, as Outcome.Objects has those of the end, which are shared and must
+// not be changed.
 func (d Played) Objects() []Object {
 	d.p.observer.mu.Lock()
 	defer d.p.observer.mu.Unlock()
