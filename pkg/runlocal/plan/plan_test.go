@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -229,6 +230,18 @@ func shortNames(lines []string) []string {
 		out[i] = line
 	}
 	return out
+}
+
+// TestManyObjects: there may be more objects than an API server keeps writes by default.
+func TestManyObjects(t *testing.T) {
+	var from strings.Builder
+	for i := range memstore.DefaultHistory * 3 / 2 {
+		fmt.Fprintf(&from, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings-%d}\n---\n", i)
+	}
+	p := planOf(t, from.String()+deployment(1, "a"), deployment(1, "b"), Options{})
+	if p.End != EndSettled || len(p.Rollouts) != 1 {
+		t.Errorf("it ends with %s, rollouts %+v", p.End, p.Rollouts)
+	}
 }
 
 func TestNothingToDo(t *testing.T) {
