@@ -55,5 +55,5 @@ func (c *Case) validate() error {
 	if err := c.Change.Validate(); err != nil {
 		return fmt.Errorf("its change: %w", err)
 	}
-	return c.Scenario.Validate()
+	return c.Validate()
 }

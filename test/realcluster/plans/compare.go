@@ -219,7 +219,7 @@ func trim(o *scenarios.Outcome) {
 			unstructured.RemoveNestedField(u.Object, "metadata", field)
 		}
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
-		content, _ := trimmed(u.Object).(map[string]any) //nolint:errcheck // it has a kind
+		content, _ := trimmed(u.Object).(map[string]any) // which is not empty: it has a kind
 		o.Objects[i] = scenarios.Object{Resource: u.GetKind(), Unstructured: &unstructured.Unstructured{Object: content}}
 	}
 }

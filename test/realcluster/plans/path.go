@@ -67,7 +67,7 @@ func set(in any, path []element, to any) any {
 		}
 		return m
 	}
-	list, _ := in.([]any) //nolint:errcheck // what is no list is made one
+	list, _ := in.([]any) // what is no list is made one
 	found := at.index
 	if at.key != "" {
 		for found = 0; found < len(list) && !at.names(list[found]); found++ {

@@ -247,7 +247,7 @@ func (p *planned) objects() []scenarios.Object {
 	}
 	var out []scenarios.Object
 	for _, key := range slices.Sorted(maps.Keys(now)) {
-		content, _ := clusterValue(now[key].Object).(map[string]any) //nolint:errcheck // a map stays one
+		content, _ := clusterValue(now[key].Object).(map[string]any) // a map stays one
 		out = append(out, scenarios.Object{Unstructured: &unstructured.Unstructured{Object: content}})
 	}
 	return out

@@ -160,7 +160,9 @@ func start(t *testing.T) *plans.Player {
 		}
 	})
 	side.Kubectl = tools.Apply
-	return &plans.Player{Side: side, Audit: plans.NewAudit(cluster.AuditLog(), names), Tools: tools}
+	return &plans.Player{
+		Side: side, Audit: plans.NewAudit(cluster.AuditLog(), names), Tools: tools, Keep: os.Getenv("PLANS_KEEP"),
+	}
 }
 
 // prepare makes what all cases find: see testdata/cluster.yaml.

@@ -27,6 +27,8 @@ type Player struct {
 	Audit *Audit
 	// Tools are the programs.
 	Tools Tools
+	// Keep is a folder to which plans are written, by the names of their cases; empty keeps none.
+	Keep string
 }
 
 // Tools runs kubectl and the plugin as a user does.
@@ -105,8 +107,8 @@ func (p *Player) plan(ctx context.Context, c *Case, begun scenarios.Played) (*Pl
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return nil, fmt.Errorf("planning the change of %q: %w", c.Name, err)
 	}
-	if dir := os.Getenv("PLANS_KEEP"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, c.Name+".json"), out, 0o600); err != nil {
+	if p.Keep != "" {
+		if err := os.WriteFile(filepath.Join(p.Keep, c.Name+".json"), out, 0o600); err != nil {
 			return nil, fmt.Errorf("keeping the plan: %w", err)
 		}
 	}

@@ -166,7 +166,7 @@ func keys(a, b map[string]any) []string {
 // sameAnnotations reports whether the annotations of two objects differ in nothing but kubectl's copy of the object.
 func sameAnnotations(before, after map[string]any) bool {
 	without := func(metadata map[string]any) map[string]any {
-		annotations, _ := metadata["annotations"].(map[string]any) //nolint:errcheck // nil if there are none
+		annotations, _ := metadata["annotations"].(map[string]any) // nil if there are none
 		out := maps.Clone(annotations)
 		delete(out, corev1.LastAppliedConfigAnnotation)
 		return out
