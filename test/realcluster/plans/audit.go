@@ -25,7 +25,7 @@ type Audit struct {
 
 	mu       sync.Mutex // guards what follows
 	offset   int64
-	versions map[uint64]string      // the controller that wrote a version
+	versions map[uint64]request     // that answered with a version, the first of all
 	others   map[target][]request   // those whose answers had no version, such as of bindings, in order
 	removers map[types.UID][]string // who may have taken the last finalizer of an object, in order
 }
@@ -42,7 +42,7 @@ type request struct {
 // NewAudit reads the file, in which users are called by names.
 func NewAudit(path string, names scenarios.Names) *Audit {
 	return &Audit{
-		path: path, names: names, versions: map[uint64]string{}, others: map[target][]request{},
+		path: path, names: names, versions: map[uint64]request{}, others: map[target][]request{},
 		removers: map[types.UID][]string{},
 	}
 }
@@ -52,8 +52,8 @@ func NewAudit(path string, names scenarios.Names) *Audit {
 func (a *Audit) writer(v scenarios.Version, after time.Time) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if name, ok := a.versions[v.ResourceVersion]; ok {
-		return name, true
+	if r, ok := a.versions[v.ResourceVersion]; ok {
+		return r.controller, true
 	}
 	u := v.After
 	if u == nil {
@@ -107,6 +107,7 @@ func (a *Audit) read() error {
 // take takes in a line.
 func (a *Audit) take(line []byte) error {
 	var e struct {
+		Verb           string
 		User           struct{ Username string }
 		ObjectRef      target
 		ResponseStatus struct{ Code int }
@@ -125,7 +126,8 @@ func (a *Audit) take(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return err
 	}
-	if e.ResponseStatus.Code >= 300 || strings.Contains(e.RequestURI, "dryRun=") {
+	// The answer to the deletion of a collection has the version of a list.
+	if e.ResponseStatus.Code >= 300 || strings.Contains(e.RequestURI, "dryRun=") || e.Verb == "deletecollection" {
 		return nil
 	}
 	name, ok := a.names[e.User.Username]
@@ -145,8 +147,9 @@ func (a *Audit) take(line []byte) error {
 	if metadata.DeletionTimestamp != "" && len(metadata.Finalizers) == 0 {
 		a.removers[metadata.UID] = append(a.removers[metadata.UID], name)
 	}
-	if _, known := a.versions[version]; !known {
-		a.versions[version] = name
+	// A request that changed nothing is answered with the version of another one, whose line may come later.
+	if r, known := a.versions[version]; !known || e.RequestReceivedTimestamp.Before(r.at) {
+		a.versions[version] = request{name, e.RequestReceivedTimestamp}
 	}
 	return nil
 }

@@ -27,10 +27,10 @@
 // changes, and by their values where these are numbers. Names without what the API generates of them tell objects
 // apart. A difference is called by one of these:
 //
-//	history KIND/NAME            the writes of one object in their order, by controller; a line for each object of the name
-//	order CONTROLLER KIND/NAME   the writes of one controller to one object, and to what it owns, in their order; creations
-//	                             of one kind that follow each other are sorted, as they are sent concurrently, and so are
-//	                             deletions
+//	history KIND/NAME            the writes of one object in their order, by controller; a line an object of the name
+//	order CONTROLLER KIND/NAME   the writes of one controller to an object, and to what it owns, in their order;
+//	                             creations of one kind that follow each other are sorted, as they are sent
+//	                             concurrently, and so are deletions
 //	status CONTROLLER KIND/NAME  whether the controller writes the status of the object
 //	refused CONTROLLER VERB CODE whether a write of the controller is refused
 //	sizes KIND/NAME              the numbers of replicas that the object is asked to have, in their order
