@@ -34,6 +34,9 @@ type Options struct {
 	Volumes bool
 	// DisableAdmission are admission plugins that kube-apiserver shall not run.
 	DisableAdmission []string
+	// AuditBodies has the audit log contain what was sent and answered, but of Events and Leases: an answer has the
+	// version of the object that the request made.
+	AuditBodies bool
 	// NoWatchList has kube-apiserver refuse watches that begin with a list, as older ones do.
 	NoWatchList bool
 	// Log is told what takes long; it may be nil.
@@ -125,7 +128,8 @@ func (c *Cluster) Stop() error { return errors.Join(c.stopMeter(), c.home.close(
 func (c *Cluster) Dir() string { return c.home.dir }
 
 // AuditLog is a file with a JSON line of audit.k8s.io/v1 for each request that may change something and was answered,
-// at level Metadata; of deletions and evictions with the body, at level Request.
+// at level Metadata; of deletions and evictions with the body, at level Request, and of all with Options.AuditBodies at
+// level RequestResponse.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.home.dir, "audit.log") }
 
 // Kubeconfig is a file for kubectl, of a user who may do everything.

@@ -42,12 +42,29 @@ rules:
   verbs: [create, update, patch, delete, deletecollection]
 `
 
+// auditPolicyWithBodies is auditPolicy for Options.AuditBodies.
+const auditPolicyWithBodies = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted, Panic]
+omitManagedFields: true
+rules:
+- level: Metadata
+  verbs: [create, update, patch, delete, deletecollection]
+  resources: [{group: "", resources: [events]}, {group: events.k8s.io}, {group: coordination.k8s.io}]
+- level: RequestResponse
+  verbs: [create, update, patch, delete, deletecollection]
+`
+
 // ServiceRange is where Services get their addresses from: the embedded API's is the same.
 const ServiceRange = "10.96.0.0/12"
 
 func (c *Cluster) startAPIServer() error {
 	dir := c.home.dir
-	if err := errors.Join(c.writeUsers(), writeFile(dir, "audit-policy.yaml", []byte(auditPolicy))); err != nil {
+	policy := auditPolicy
+	if c.options.AuditBodies {
+		policy = auditPolicyWithBodies
+	}
+	if err := errors.Join(c.writeUsers(), writeFile(dir, "audit-policy.yaml", []byte(policy))); err != nil {
 		return err
 	}
 	_, err := c.home.start("kube-apiserver", nil, c.programs.Path("kube-apiserver"),
@@ -69,6 +86,7 @@ func (c *Cluster) startAPIServer() error {
 		"--disable-admission-plugins="+strings.Join(c.options.DisableAdmission, ","),
 		"--audit-policy-file="+filepath.Join(dir, "audit-policy.yaml"),
 		"--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking",
+		"--audit-log-maxsize=10000", // megabytes: else the file is another one after the first hundred
 	)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -182,6 +183,13 @@ func TestSamePlanTwice(t *testing.T) {
 		{"pods of generated names are created and deleted", deployment(5, "a"), deployment(4, "b")},
 		{"which of equal pods go is no matter of chance", deployment(5, "a"), deployment(2, "a")},
 		{"without a change", deployment(3, "a"), ""},
+		{"the uid of a Job is in its labels and those of its pods", deployment(1, "a"), `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: task}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: task}]}`},
 	} {
 		var texts [2]string
 		for i := range texts {
@@ -222,6 +230,18 @@ func shortNames(lines []string) []string {
 		out[i] = line
 	}
 	return out
+}
+
+// TestManyObjects: there may be more objects than an API server keeps writes by default.
+func TestManyObjects(t *testing.T) {
+	var from strings.Builder
+	for i := range memstore.DefaultHistory * 3 / 2 {
+		fmt.Fprintf(&from, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings-%d}\n---\n", i)
+	}
+	p := planOf(t, from.String()+deployment(1, "a"), deployment(1, "b"), Options{})
+	if p.End != EndSettled || len(p.Rollouts) != 1 {
+		t.Errorf("it ends with %s, rollouts %+v", p.End, p.Rollouts)
+	}
 }
 
 func TestNothingToDo(t *testing.T) {

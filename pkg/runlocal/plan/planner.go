@@ -82,10 +82,15 @@ func New() *Planner {
 // Record implements trace.Sink.
 func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 
+// keptWrites is how many writes of each kind the API server keeps for the Planner to read. Between two times that it reads
+// them there may be as many as the objects of a change: the default of a server would be too few for some files.
+const keptWrites = 1 << 20
+
 // Configure completes the options of the session: one worker, a recorder with p as its sink, and the youngest first of
 // pods that are otherwise equal. Controllers delete of these the one that they list first or, if some became ready in
 // different seconds, the one with the least uid.
 func (p *Planner) Configure(o *runlocal.Options) {
+	o.API.History = keptWrites
 	o.Workers, o.Recorder = 1, trace.NewRecorder(clock.RealClock{}, p)
 	o.ListOrder, o.API.NewUID = p.names.listOrder, p.names.newUID
 }

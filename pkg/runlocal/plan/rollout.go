@@ -227,11 +227,12 @@ func (r *rollouts) observeSize(w api.Write, step int) {
 	if err != nil {
 		return
 	}
-	var before int64
+	var before int64 // of what is created
 	if w.Before != nil {
-		if before, _, err = unstructured.NestedInt64(w.Before.Object, "spec", "replicas"); err != nil || before == after {
-			return
-		}
+		before, _, err = unstructured.NestedInt64(w.Before.Object, "spec", "replicas")
+	}
+	if err != nil || before == after {
+		return
 	}
 	rollout := r.rollout(r.workload(w.After.GetUID()))
 	id := ObjectID{

@@ -190,9 +190,16 @@ func (p *Planner) causes(of []trace.Cause) []Cause {
 	return out
 }
 
+// shortDelay is what a key waits at least for its delay to be told. Shorter ones, such as those of first retries, are over
+// at once, and how long the rest of a longer one is depends on how fast a plan was made.
+const shortDelay = 500 * time.Millisecond
+
 // cause returns a cause as it is in a plan.
 func (p *Planner) cause(c trace.Cause) Cause {
-	out := Cause{Type: c.Type, Retry: c.Retry, Delay: time.Duration(c.Delay)}
+	out := Cause{Type: c.Type, Retry: c.Retry}
+	if d := time.Duration(c.Delay); d >= shortDelay {
+		out.Delay = rounded(d)
+	}
 	if c.Reconcile != 0 {
 		out.Step = p.numbers[c.Reconcile]
 	}

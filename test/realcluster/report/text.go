@@ -39,7 +39,11 @@ func Figure(suites []Suite) string {
 		compared = append(compared, fmt.Sprintf("%d %s", c.Total(), s.Unit))
 		different += c.Different
 	}
-	return fmt.Sprintf("%s compared, %d different", strings.Join(compared, " and "), different)
+	listed := strings.Join(compared, " and ")
+	if last := len(compared) - 1; last > 1 {
+		listed = strings.Join(compared[:last], ", ") + " and " + compared[last]
+	}
+	return fmt.Sprintf("%s compared, %d different", listed, different)
 }
 
 const introduction = `# Fidelity
@@ -48,15 +52,17 @@ What the sandbox does is what Kubernetes does: that is measured. Requests are se
 kube-apiserver (etcd behind it) and to the embedded API, and the whole answers are compared: status
 code, body, error text, warnings, managedFields. Scenarios are played on a real control plane (with
 kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
-controllers; the final objects, the Events and the writes of each controller are compared. A
-scenario that differs is played again, by itself, up to three times: what does not differ each time
-was a race.
+controllers; the final objects, the Events and the writes of each controller are compared. Changes
+are planned by ` + "`diff -f`" + ` on a real control plane with all controllers, and then applied
+there by kubectl; the steps of the plan are compared with what is written, in order by object and by
+controller, and the planned objects with those that come of it. A scenario or a change that differs
+is played again, by itself, a few times: what does not differ each time was a race.
 
 **%s.** What is meant to differ, and what is not compared exactly, is listed below, each with its reason.
 
-` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request or
-a scenario is told in the package documentation of ` + "`test/realcluster/apidiff`" + ` and
-` + "`test/realcluster/scenarios`" + `.
+` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request,
+a scenario or a change is told in the package documentation of ` + "`test/realcluster/apidiff`" + `,
+` + "`test/realcluster/scenarios` and `test/realcluster/plans`" + `.
 `
 
 // Page writes the page docs/fidelity.md.

@@ -28,7 +28,7 @@ func (d Difference) String() string {
 func Compare(upstream, embedded *Outcome, rules []Rule) []Difference {
 	r, e := newNormaliser(upstream), newNormaliser(embedded)
 	out := slices.DeleteFunc(compareObjects(r.objects(upstream), e.objects(embedded)), func(d Difference) bool {
-		return ruleFor(rules, d.At).As == ignored
+		return RuleFor(rules, d.At).As == Ignored
 	})
 	out = append(out, compareCounts(r.events(upstream), e.events(embedded), rules)...)
 	out = append(out, compareCounts(countWrites(upstream.Writes), countWrites(embedded.Writes), rules)...)
@@ -147,7 +147,7 @@ func countWrites(writes []Write) map[string]int {
 func compareCounts(upstream, embedded map[string]int, rules []Rule) []Difference {
 	var out []Difference
 	for _, key := range union(upstream, embedded) {
-		if r, e := upstream[key], embedded[key]; !ruleFor(rules, key).allows(r, e) {
+		if r, e := upstream[key], embedded[key]; !RuleFor(rules, key).allows(r, e) {
 			out = append(out, Difference{At: key, Real: fmt.Sprint(r), Embedded: fmt.Sprint(e)})
 		}
 	}

@@ -106,7 +106,7 @@ func TestCompare(t *testing.T) {
 		upstream: side(t, nil, nil, write("update", "status", 200, "")), embedded: side(t, nil, nil),
 		want: []string{"write c update things.apps/status 1 0"},
 	}}
-	rules := []Rule{{At: "write * update */status", As: presence, Reason: "test"}, {At: "write *", As: exact, Reason: "test"}}
+	rules := []Rule{{At: "write * update */status", As: Presence, Reason: "test"}, {At: "write *", As: Exact, Reason: "test"}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 
 func TestRuleForAField(t *testing.T) {
 	left, right := side(t, []string{"Running"}, nil), side(t, []string{"Failed"}, nil)
-	rules := []Rule{{At: "object pods/web-* .status.phase", As: ignored, Reason: "test"}}
+	rules := []Rule{{At: "object pods/web-* .status.phase", As: Ignored, Reason: "test"}}
 	if got := Compare(left, right, rules); len(got) != 0 {
 		t.Errorf("got %v, want the field left out", got)
 	}

@@ -55,7 +55,7 @@ func TestCopiesStayStill(t *testing.T) {
 	}
 	errs := make([]error, len(chosen))
 	play := func(i int) {
-		_, errs[i] = side.PlayThen(t.Context(), &chosen[i], func(ctx context.Context) error {
+		_, errs[i] = side.PlayThen(t.Context(), &chosen[i], func(ctx context.Context, _ scenarios.Played) error {
 			return copies.stayStill(ctx, chosen[i].Name)
 		})
 	}

@@ -41,31 +41,74 @@ func (p *play) apply(ctx context.Context, manifests []json.RawMessage) error {
 	})
 }
 
-func (p *play) each(manifests []json.RawMessage, send func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
+// kubectlApply has kubectl apply the manifests of the step.
+func (p *play) kubectlApply(ctx context.Context, s *Step) error {
+	if p.Kubectl == nil {
+		return fmt.Errorf("applying objects by kubectl: %q has none", p.name)
+	}
+	objects, err := p.manifests(s.Kubectl)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if _, err := p.claim(object); err != nil {
+			return err
+		}
+	}
+	return p.Kubectl(ctx, p.scenario.Name, s.Flags, objects)
+}
+
+func (p *play) each(
+	manifests []json.RawMessage, send func(dynamic.ResourceInterface, *unstructured.Unstructured) error,
+) error {
 	for _, manifest := range manifests {
-		text, err := p.fill(string(manifest))
+		objects, err := p.manifests([]json.RawMessage{manifest}) // each with what those before it have made
 		if err != nil {
 			return err
 		}
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON([]byte(text)); err != nil {
-			return fmt.Errorf("reading manifest %s: %w", text, err)
-		}
-		gvk := object.GroupVersionKind()
-		mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		object := objects[0]
+		mapping, err := p.claim(object)
 		if err != nil {
-			return fmt.Errorf("finding the resource of %v: %w", gvk, err)
-		}
-		if elsewhere := mapping.Scope.Name() == meta.RESTScopeNameRoot || object.GetNamespace() != ""; elsewhere {
-			m := made{mapping.Resource, object.GetNamespace(), object.GetName()}
-			p.made = append(p.made, m)
-			p.observer.adopt(p.scenario.Name, place{m.resource.GroupResource(), m.namespace, m.name})
+			return err
 		}
 		if err := send(p.at(mapping, object), object); err != nil {
-			return fmt.Errorf("writing %s %q: %w", gvk.Kind, object.GetName(), err)
+			return fmt.Errorf("writing %s %q: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// manifests reads manifests, with what is only known now.
+func (p *play) manifests(manifests []json.RawMessage) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, manifest := range manifests {
+		text, err := p.fill(string(manifest))
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON([]byte(text)); err != nil {
+			return nil, fmt.Errorf("reading manifest %s: %w", text, err)
+		}
+		out = append(out, object)
+	}
+	return out, nil
+}
+
+// claim finds the resource of an object that is about to be made. One that is not in the scenario's namespace is the
+// scenario's from now on.
+func (p *play) claim(object *unstructured.Unstructured) (*meta.RESTMapping, error) {
+	gvk := object.GroupVersionKind()
+	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, fmt.Errorf("finding the resource of %v: %w", gvk, err)
+	}
+	if elsewhere := mapping.Scope.Name() == meta.RESTScopeNameRoot || object.GetNamespace() != ""; elsewhere {
+		m := made{mapping.Resource, object.GetNamespace(), object.GetName()}
+		p.made = append(p.made, m)
+		p.observer.adopt(p.scenario.Name, place{m.resource.GroupResource(), m.namespace, m.name})
+	}
+	return mapping, nil
 }
 
 // at is the client for an object, in the scenario's namespace if it has one and names no other.

@@ -35,6 +35,9 @@ type space struct {
 	objects map[types.UID]*seen
 	gone    []*unstructured.Unstructured // the last states of objects that were deleted
 	told    []telling
+
+	recording bool
+	versions  []Version
 }
 
 // seen is an object as it was last seen.
@@ -125,6 +128,7 @@ func (o *observer) saw(resource schema.GroupResource, obj any) {
 		known = &seen{resource: resource, step: s.step}
 	}
 	s.objects[u.GetUID()] = known
+	s.record(resource, known.object, u)
 	known.object = u
 	known.current = known.current || isCurrent(u)
 }
@@ -152,6 +156,7 @@ func (o *observer) lost(resource schema.GroupResource, obj any) {
 	s.changed = o.ticks
 	s.gone = append(s.gone, u)
 	delete(s.objects, u.GetUID())
+	s.record(resource, u, nil)
 }
 
 // space returns the namespace's. The lock must be held.

@@ -43,18 +43,18 @@ type play struct {
 // Play plays the scenario in a namespace of its name, which must not be there yet, and returns what came of it. An
 // error means that an input was refused or something waited for did not come; the outcome has the history then.
 func (s *Side) Play(ctx context.Context, scenario *Scenario) (*Outcome, error) {
-	return s.PlayThen(ctx, scenario, func(context.Context) error { return nil })
+	return s.PlayThen(ctx, scenario, func(context.Context, Played) error { return nil })
 }
 
 // PlayThen is Play, and calls then when the scenario has been played, before anything of it is removed. An error of
 // then is returned.
 func (s *Side) PlayThen(
-	ctx context.Context, scenario *Scenario, then func(ctx context.Context) error,
+	ctx context.Context, scenario *Scenario, then func(context.Context, Played) error,
 ) (*Outcome, error) {
 	p := &play{Side: s, scenario: scenario}
 	err := p.run(ctx)
 	if err == nil {
-		err = then(ctx)
+		err = then(ctx, Played{p})
 	}
 	outcome, collected := p.collect()
 	if err == nil {
@@ -116,6 +116,8 @@ func (p *play) act(ctx context.Context, s *Step) error {
 		return p.create(ctx, s.Create)
 	case s.Apply != nil:
 		return p.apply(ctx, s.Apply)
+	case s.Kubectl != nil:
+		return p.kubectlApply(ctx, s)
 	case s.Patch != nil:
 		return p.patch(ctx, s.Patch)
 	case s.Delete != nil:

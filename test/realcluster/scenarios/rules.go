@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -15,7 +16,7 @@ import (
 type Rule struct {
 	// At is a pattern of Difference.At; "*" matches any text.
 	At string `json:"at"`
-	// As is exact, presence (both sides have some, or none has) or ignored.
+	// As is one of Exact, Presence, Ends and Ignored.
 	As string `json:"as"`
 	// Reason is why no more can be asked.
 	Reason string `json:"reason"`
@@ -31,41 +32,47 @@ type Meant struct {
 	Reason string `json:"reason"`
 }
 
-// Ways to compare a count.
+// The values of Rule.As.
 const (
-	exact    = "exact"
-	presence = "presence"
-	ignored  = "ignored"
+	// Exact is how everything is compared that no rule is about.
+	Exact = "exact"
+	// Presence is that both sides have some, or none has.
+	Presence = "presence"
+	// Ends is that a sequence begins and ends alike. Scenarios have no sequences.
+	Ends = "ends"
+	// Ignored is not to compare it.
+	Ignored = "ignored"
 )
 
 func validateRules(rules []Rule) error {
 	var errs []error
 	for _, r := range rules {
-		if r.At == "" || r.Reason == "" || r.As != exact && r.As != presence && r.As != ignored {
-			errs = append(errs, fmt.Errorf("rule %q needs at, reason, and as: %s, %s or %s", r.At, exact, presence, ignored))
+		if r.At == "" || r.Reason == "" || !slices.Contains([]string{Exact, Presence, Ends, Ignored}, r.As) {
+			errs = append(errs, fmt.Errorf("rule %q needs at, reason, and as: %s, %s, %s or %s",
+				r.At, Exact, Presence, Ends, Ignored))
 		}
-		if strings.HasPrefix(r.At, "object ") && r.As == presence {
+		if strings.HasPrefix(r.At, "object ") && (r.As == Presence || r.As == Ends) {
 			errs = append(errs, fmt.Errorf("rule %q: a field of an object can be ignored, not counted", r.At))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// ruleFor is the first rule that fits, or the one that asks for everything.
-func ruleFor(rules []Rule, at string) Rule {
+// RuleFor is the first rule that fits, or the one that asks for everything.
+func RuleFor(rules []Rule, at string) Rule {
 	for _, r := range rules {
 		if matches(r.At, at) {
 			return r
 		}
 	}
-	return Rule{As: exact}
+	return Rule{As: Exact}
 }
 
 func (r Rule) allows(upstream, embedded int) bool {
 	switch r.As {
-	case ignored:
+	case Ignored:
 		return true
-	case presence:
+	case Presence:
 		return (upstream > 0) == (embedded > 0)
 	}
 	return upstream == embedded

@@ -27,18 +27,21 @@ type Scenario struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one input, and what must hold afterwards. It has one of Create, Apply, Patch, Delete, Ready, Evict, or none
-// of them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
+// Step is one input, and what must hold afterwards. It has one of Create, Apply, Kubectl, Patch, Delete, Ready, Evict,
+// or none of them: then it only waits. Every step ends when its conditions hold and nothing changes any more.
 type Step struct {
 	// Create are manifests to create, in order.
 	Create []json.RawMessage `json:"create,omitempty"`
 	// Apply are manifests for server-side apply by the field manager "user".
-	Apply  []json.RawMessage `json:"apply,omitempty"`
-	Patch  *Patch            `json:"patch,omitempty"`
-	Delete *Delete           `json:"delete,omitempty"`
-	Ready  *Ready            `json:"ready,omitempty"`
-	Evict  *Evict            `json:"evict,omitempty"`
-	Wait   []Condition       `json:"wait,omitempty"`
+	Apply []json.RawMessage `json:"apply,omitempty"`
+	// Kubectl are manifests for `kubectl apply`, on sides that have one: see Side.Kubectl. Flags are its flags.
+	Kubectl []json.RawMessage `json:"kubectl,omitempty"`
+	Flags   []string          `json:"flags,omitempty"`
+	Patch   *Patch            `json:"patch,omitempty"`
+	Delete  *Delete           `json:"delete,omitempty"`
+	Ready   *Ready            `json:"ready,omitempty"`
+	Evict   *Evict            `json:"evict,omitempty"`
+	Wait    []Condition       `json:"wait,omitempty"`
 	// Quiet may be written out where a step does nothing but wait for it.
 	Quiet bool `json:"quiet,omitempty"`
 }
@@ -110,7 +113,7 @@ func Load(files fs.FS, dir string) ([]Scenario, error) {
 			return nil, fmt.Errorf("reading scenario %q: %w", name, err)
 		}
 		s := Scenario{Name: strings.TrimSuffix(path.Base(name), ".yaml")}
-		if err := errors.Join(yaml.UnmarshalStrict(data, &s), s.validate()); err != nil {
+		if err := errors.Join(yaml.UnmarshalStrict(data, &s), s.Validate()); err != nil {
 			return nil, fmt.Errorf("reading scenario %q: %w", name, err)
 		}
 		all = append(all, s)
@@ -118,22 +121,26 @@ func Load(files fs.FS, dir string) ([]Scenario, error) {
 	return all, nil
 }
 
-func (s *Scenario) validate() error {
+// Validate returns what is wrong with the scenario.
+func (s *Scenario) Validate() error {
 	if s.About == "" || len(s.Steps) == 0 {
 		return errors.New("it needs about and steps")
 	}
 	errs := []error{validateRules(s.Rules)}
 	for i := range s.Steps {
-		if err := s.Steps[i].validate(); err != nil {
+		if err := s.Steps[i].Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("step %d: %w", i+1, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Step) validate() error {
+// Validate returns what is wrong with the step.
+func (s *Step) Validate() error {
 	inputs := 0
-	for _, given := range []bool{s.Create != nil, s.Apply != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil} {
+	for _, given := range []bool{
+		s.Create != nil, s.Apply != nil, s.Kubectl != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil,
+	} {
 		if given {
 			inputs++
 		}

@@ -35,6 +35,10 @@ type Writes func(namespace string) ([]Write, error)
 
 // Side is one of the two control planes that play a scenario. It may be used concurrently.
 type Side struct {
+	// Kubectl runs `kubectl apply` with flags on objects, in a namespace. It is nil for a side on which no step asks
+	// for it.
+	Kubectl func(ctx context.Context, namespace string, flags []string, objects []*unstructured.Unstructured) error
+
 	name     string
 	client   dynamic.Interface
 	mapper   meta.RESTMapper
