@@ -164,6 +164,9 @@ func countedBy(limit string) schema.GroupResource {
 	return schema.GroupResource{Resource: "pods"} // their number, or what they request
 }
 
+// errAbsentOwner is why dependents are kept of owners that are not among the objects of files.
+var errAbsentOwner = errors.New("not all owners are among the objects")
+
 // unread returns the kinds of which the session may lack objects that the cluster has.
 func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 	if c == nil {
@@ -176,6 +179,9 @@ func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 			resource.Resource = "*"
 		}
 		out = append(out, controllers.UnlistedKind{Resource: resource, Err: errors.New(i.Message)})
+	}
+	for _, resource := range c.AbsentOwners() {
+		out = append(out, controllers.UnlistedKind{Resource: resource, Err: errAbsentOwner})
 	}
 	for _, u := range s.copyReport.Unloaded {
 		resource := schema.GroupResource{Group: u.Kind.Group, Resource: u.Resource}

@@ -82,12 +82,13 @@ func New() *Planner {
 // Record implements trace.Sink.
 func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 
-// Configure completes the options of the session: one worker, a recorder with p as its sink, and the youngest first of
-// pods that are otherwise equal. Controllers delete of these the one that they list first or, if some became ready in
+// Configure completes the options of the session: one worker, a recorder with p as its sink, no node for pods of which it
+// is not known whether they fit one, and the youngest first of pods that are otherwise equal. Controllers delete of these the one that they list first or, if some became ready in
 // different seconds, the one with the least uid.
 func (p *Planner) Configure(o *runlocal.Options) {
 	o.Workers, o.Recorder = 1, trace.NewRecorder(clock.RealClock{}, p)
 	o.ListOrder, o.API.NewUID = p.names.listOrder, p.names.newUID
+	o.LeaveUndecided = true
 }
 
 // Begin takes a session that has just started: what it writes from now on is not there at the beginning. It waits until

@@ -208,8 +208,11 @@ func (p *Planner) cause(c trace.Cause) Cause {
 	for _, change := range w.Change.Fields() {
 		change.Old, change.New = p.names.value(change.Old), p.names.value(change.New)
 		change.Path = p.names.replace(change.Path)
-		if change.Path == deletionTimestamp {
+		switch {
+		case change.Path == deletionTimestamp:
 			change.New = nowWord
+		case change.Path == "spec.nodeName" && change.New != nil && p.names.isUndecided(w.Namespace, w.Name):
+			change.New = undecidedNode
 		}
 		if !reflect.DeepEqual(change.Old, change.New) {
 			out.Changes = append(out.Changes, change)
