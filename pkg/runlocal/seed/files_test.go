@@ -107,7 +107,7 @@ func TestFromFiles(t *testing.T) {
 
 func TestFromFilesErrors(t *testing.T) {
 	pod := func(name, uid, version string) string {
-		return "apiVersion: v1\nkind: Pod\nmetadata: {name: '" + name + "', namespace: shop, uid: " + uid +
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: '" + name + "', namespace: shop, uid: u" + uid +
 			", resourceVersion: '" + version + "'}"
 	}
 	for _, tt := range []struct {

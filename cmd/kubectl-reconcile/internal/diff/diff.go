@@ -318,7 +318,7 @@ func asManifests(read []connect.Manifest, err error) ([]runlocal.Manifest, error
 
 // Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
 func (o *Options) Run(ctx context.Context) error {
-	heap.Run()
+	heap.Run(heap.Planning)
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return err
 	}

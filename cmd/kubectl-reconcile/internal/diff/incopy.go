@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -125,8 +126,11 @@ func driftIn(copied *seed.Copy, a asked) (*drift.Report, error) {
 // copyOptions are those of the plan in a copy. only are the objects that were asked for.
 func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []plan.ObjectID) plan.Options {
 	options := plan.Options{Only: only, Next: o.next, Steps: o.steps, Wait: o.wait}
-	if !job.copied.AllNamespaces && job.from == 0 {
-		options.Namespaces = job.copied.Namespaces
+	if !job.copied.AllNamespaces { // what the API itself makes in no namespace is not looked at
+		options.Namespaces = slices.Clone(job.copied.Namespaces)
+	}
+	for _, m := range job.first {
+		options.Namespaces = append(options.Namespaces, cmp.Or(m.Object.GetNamespace(), o.namespace), m.Object.GetName())
 	}
 	if job.change == nil {
 		return options

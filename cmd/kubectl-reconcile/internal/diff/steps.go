@@ -97,7 +97,7 @@ func copiedText(c *seed.Copy) string {
 	}
 	what += " (" + cli.Plural(len(c.Objects), "object")
 	if c.Unrelated > 0 {
-		what += fmt.Sprintf("; %d others have nothing to do with it", c.Unrelated)
+		what += fmt.Sprintf(", without %d unrelated %s", c.Unrelated, cli.PluralOf(c.Unrelated, "one", "ones"))
 	}
 	return what + ")"
 }

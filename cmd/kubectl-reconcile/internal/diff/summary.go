@@ -41,6 +41,9 @@ func (o *Options) summaryLine(made *madePlan) string {
 	if refused := refusedWrites(made); refused > 0 {
 		parts = append(parts, cli.Plural(refused, "write")+" refused")
 	}
+	if n := unscheduledPods(made); n > 0 {
+		parts = append(parts, cli.Plural(n, "pod")+" without a node")
+	}
 	for _, b := range made.Budgets {
 		if b.Lowest < b.Needs {
 			parts = append(parts, "fewer than budget "+b.Object.Name+" needs")
@@ -76,6 +79,17 @@ func refusedWrites(made *madePlan) int {
 			if w.Refused() {
 				n++
 			}
+		}
+	}
+	return n
+}
+
+// unscheduledPods counts the pods that have no node at the end, and why is known.
+func unscheduledPods(made *madePlan) int {
+	n := 0
+	for i := range made.Objects {
+		if made.Objects[i].Unscheduled() != "" {
+			n++
 		}
 	}
 	return n

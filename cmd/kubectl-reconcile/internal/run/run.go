@@ -50,7 +50,7 @@ the end; -v shows them.`,
 			if err != nil {
 				return err
 			}
-			heap.Run()
+			heap.Run(heap.Running)
 			return o.Run(cmd.Context())
 		},
 	}

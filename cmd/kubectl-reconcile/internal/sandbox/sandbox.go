@@ -65,7 +65,7 @@ touched.`,
 			if err != nil {
 				return err
 			}
-			heap.Run()
+			heap.Run(heap.Running)
 			return o.Run(cmd.Context())
 		},
 	}
