@@ -180,8 +180,8 @@ func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 		}
 		out = append(out, controllers.UnlistedKind{Resource: resource, Err: errors.New(i.Message)})
 	}
-	for _, resource := range c.AbsentOwners() {
-		out = append(out, controllers.UnlistedKind{Resource: resource, Err: errAbsentOwner})
+	for _, owner := range c.AbsentOwners {
+		out = append(out, controllers.UnlistedKind{Resource: owner.Kind.GroupResource(), Err: errAbsentOwner})
 	}
 	for _, u := range s.copyReport.Unloaded {
 		resource := schema.GroupResource{Group: u.Kind.Group, Resource: u.Resource}

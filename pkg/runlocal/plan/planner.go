@@ -28,6 +28,9 @@ type Options struct {
 	// Namespaces are those of the objects whose keys are reconciled that wait at the beginning; nil is all, with those of
 	// objects in no namespace.
 	Namespaces []string
+	// Absent are owners that count as there though the session does not have them: the garbage collector's keys of these,
+	// which it would retry without an end, are not reconciled.
+	Absent []ObjectID
 	// Next ends the plan when each key that waited at the beginning, or after the change, was reconciled once.
 	Next bool
 	// Steps ends the plan after so many steps of controllers; 0 sets no bound.
@@ -211,7 +214,7 @@ func (p *Planner) runSteps(ctx context.Context, o Options) error {
 	for {
 		if len(next) == 0 || p.changed {
 			p.changed = false
-			next = p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue))
+			next = withoutAbsent(p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue)), o.Absent)
 			if o.Next && first == nil {
 				first = map[queueKey]bool{}
 				for _, c := range next {

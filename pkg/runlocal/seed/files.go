@@ -71,6 +71,8 @@ func FromFiles(files []File, maxObjects int) (*Copy, error) {
 	r.leaveOutPolicies()
 	c := r.result()
 	c.AllNamespaces, c.Namespaces = false, nil
+	c.AbsentOwners = r.absent
+	sort.Slice(c.AbsentOwners, func(i, j int) bool { return c.AbsentOwners[i].compare(c.AbsentOwners[j]) < 0 })
 	for i := range c.Objects {
 		switch o := &c.Objects[i]; {
 		case o.Kind.GroupResource() == namespaces:
@@ -182,6 +184,10 @@ func (r *reading) noteAbsentOwners() {
 	}
 	for of, n := range absent {
 		plural, _ := meta.UnsafeGuessKindToResource(of.WithVersion(""))
+		kind := cluster.Kind{
+			GroupVersionKind: of.WithVersion(""), Resource: plural.Resource, Namespaced: of.namespace != "",
+		}
+		r.absent = append(r.absent, Root{Kind: kind, Namespace: of.namespace, Name: of.name})
 		r.leaveOut(LeftOut{
 			Group: of.Group, Resource: plural.Resource, Name: of.name, Objects: n, Reason: ReasonOwner,
 			Message: fmt.Sprintf("it owns %d of the objects and is not among them: it counts as there", n),
@@ -256,16 +262,4 @@ func madeUpNode(name string, uid types.UID) *corev1.Node {
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}},
 		},
 	}
-}
-
-// AbsentOwners returns the kinds of the owners that are not in the copy and count as there, sorted.
-func (c *Copy) AbsentOwners() []schema.GroupResource {
-	var out []schema.GroupResource
-	for _, l := range c.LeftOut {
-		if l.Reason == ReasonOwner {
-			out = append(out, schema.GroupResource{Group: l.Group, Resource: l.Resource})
-		}
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })
-	return slices.Compact(out)
 }

@@ -93,8 +93,9 @@ func TestFromFiles(t *testing.T) {
 	}, left); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]schema.GroupResource{{Group: "apps", Resource: "replicasets"}}, c.AbsentOwners()); diff != "" {
-		t.Errorf("absent owners (-want +got):\n%s", diff)
+	if len(c.AbsentOwners) != 1 || c.AbsentOwners[0].Kind.Resource != "replicasets" || c.AbsentOwners[0].Name != "web-1" ||
+		c.AbsentOwners[0].Namespace != "shop" {
+		t.Errorf("absent owners %v", c.AbsentOwners)
 	}
 	pod, _ := c.Find(schema.GroupResource{Resource: "pods"}, "shop", "web-1-a")
 	if pod.UID != "p1" || !strings.Contains(string(pod.JSON), `"phase":"Running"`) {

@@ -44,6 +44,7 @@ type reading struct {
 	related   *related     // nil if all workloads are read
 	unrelated map[key]bool // what was read and belongs to workloads that are not
 	skipped   int          // Copy.Unrelated
+	absent    []Root       // Copy.AbsentOwners
 }
 
 func newReading(o *Options) *reading {

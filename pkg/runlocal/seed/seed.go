@@ -53,6 +53,10 @@ type Root struct {
 	Namespace, Name string
 }
 
+func (r Root) compare(other Root) int {
+	return cmp.Or(r.Kind.Compare(other.Kind), cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name))
+}
+
 // Copy is a copy of a part of a cluster. It is not changed after Read, and may be used concurrently.
 type Copy struct {
 	// Namespaces are those that were copied, sorted; with AllNamespaces all that the cluster has.
@@ -76,6 +80,8 @@ type Copy struct {
 	// Neighbours are the pods on the copied nodes that are in other namespaces, or are not copied because of
 	// Options.Related, without most of their fields: they take room on the nodes. They are no part of the copy otherwise.
 	Neighbours []*corev1.Pod
+	// AbsentOwners are owners that FromFiles did not find and that count as there, sorted. Their kinds have no version.
+	AbsentOwners []Root
 	// Unrelated is how many objects of the namespaces are not copied because of Options.Related.
 	Unrelated int
 

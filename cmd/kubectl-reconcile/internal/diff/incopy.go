@@ -129,6 +129,11 @@ func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []pla
 	if !job.copied.AllNamespaces { // what the API itself makes in no namespace is not looked at
 		options.Namespaces = slices.Clone(job.copied.Namespaces)
 	}
+	for _, owner := range job.copied.AbsentOwners {
+		options.Absent = append(options.Absent, plan.ObjectID{
+			Resource: owner.Kind.GVR(), Kind: owner.Kind.Kind, Namespace: owner.Namespace, Name: owner.Name,
+		})
+	}
 	for _, m := range job.first {
 		options.Namespaces = append(options.Namespaces, cmp.Or(m.Object.GetNamespace(), o.namespace), m.Object.GetName())
 	}

@@ -90,7 +90,7 @@ func collected(want uint64) uint64 {
 }
 
 func runAndPrint() {
-	Run()
+	Run(Running)
 	println(inForce(), withMuch(), collected(Running))
 }
 
