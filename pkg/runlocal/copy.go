@@ -44,6 +44,7 @@ func (s *Session) beginWith(o *Options) {
 		}
 	}
 	o.API.Objects, o.API.ResourceVersion, o.API.ServiceRanges = objects, o.Copy.ResourceVersion, o.Copy.ServiceRanges
+	o.API.CheckObjects = o.Copy.FromFiles
 	if o.Copy.Usage != nil {
 		o.API.Metrics = o.Copy.Usage
 	}

@@ -71,7 +71,7 @@ func FromFiles(files []File, maxObjects int) (*Copy, error) {
 	r.leaveOutPolicies()
 	c := r.result()
 	c.AllNamespaces, c.Namespaces = false, nil
-	c.AbsentOwners = r.absent
+	c.FromFiles, c.AbsentOwners = true, r.absent
 	sort.Slice(c.AbsentOwners, func(i, j int) bool { return c.AbsentOwners[i].compare(c.AbsentOwners[j]) < 0 })
 	for i := range c.Objects {
 		switch o := &c.Objects[i]; {

@@ -80,6 +80,8 @@ type Copy struct {
 	// Neighbours are the pods on the copied nodes that are in other namespaces, or are not copied because of
 	// Options.Related, without most of their fields: they take room on the nodes. They are no part of the copy otherwise.
 	Neighbours []*corev1.Pod
+	// FromFiles is true if the objects come from no API server, but from FromFiles: they may be anything.
+	FromFiles bool
 	// AbsentOwners are owners that FromFiles did not find and that count as there, sorted. Their kinds have no version.
 	AbsentOwners []Root
 	// Unrelated is how many objects of the namespaces are not copied because of Options.Related.

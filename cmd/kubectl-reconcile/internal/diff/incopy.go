@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,6 +75,10 @@ func (o *Options) planInSession(ctx context.Context, session *runlocal.Session, 
 		return nil, err
 	}
 	report := session.CopyReport()
+	if n := len(report.Unloaded); job.from > 0 && n == len(job.copied.Objects) {
+		first := report.Unloaded[0]
+		return nil, fmt.Errorf("none of the objects can be loaded: %s %s: %w", first.Resource, first.Name, first.Err)
+	}
 	if err := notRun(a, report.Controllers); err != nil {
 		return nil, err
 	}
