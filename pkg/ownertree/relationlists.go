@@ -207,7 +207,7 @@ func (s *relationSource) fulfil(ctx context.Context, r request) {
 // requests leaves out what was read, and what is part of another list, and joins lists of a kind. They are sorted.
 func (s *relationSource) requests(wanted map[list]bool, used []*Node) []request {
 	kinds := map[*cluster.Kind][]list{}
-	for _, l := range slices.SortedFunc(maps.Keys(wanted), list.compare) {
+	for _, l := range sortedLists(wanted) {
 		if !s.covered(l) {
 			kinds[l.kind] = append(kinds[l.kind], l)
 		}
@@ -243,7 +243,13 @@ func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
 		out[list{kind: kind, namespace: n.Namespace}] = true
 	}
 	delete(out, list{kind: kind})
-	return slices.SortedFunc(maps.Keys(out), list.compare)
+	return sortedLists(out)
+}
+
+func sortedLists(of map[list]bool) []list {
+	out := slices.Collect(maps.Keys(of))
+	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
+	return out
 }
 
 // fewLists is up to how many lists of a kind are read one by one.

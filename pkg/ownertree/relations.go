@@ -255,7 +255,8 @@ func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
 				}
 			}
 		}
-		slices.SortFunc(out[n], func(a, b Lack) int { return a.Object.Compare(b.Object) })
+		lacks := out[n]
+		sort.Slice(lacks, func(i, j int) bool { return lacks[i].Object.Compare(lacks[j].Object) < 0 })
 	}
 	return out
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// strategies are what upstream's registry has of a resource: what it checks of objects that clients write.
+// strategies is what upstream's registry has of a resource: what it checks of objects that clients write. Nearly all
+// strategies of updates are those of creations, too.
 type strategies interface {
-	GetCreateStrategy() rest.RESTCreateStrategy
 	GetUpdateStrategy() rest.RESTUpdateStrategy
 }
 
@@ -49,14 +49,16 @@ func (b *backend) check(ctx context.Context, kind schema.GroupVersionKind, resou
 		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version, Resource: resource.Resource,
 		Namespace: m.GetNamespace(), Name: m.GetName(),
 	})
-	create, update := s.GetCreateStrategy(), s.GetUpdateStrategy()
+	update := s.GetUpdateStrategy()
+	create, isWorkload := update.(rest.RESTCreateStrategy)
+	isWorkload = isWorkload && (kind.Group == "apps" || kind.Group == "batch")
 	var found field.ErrorList
-	switch isWorkload := kind.Group == "apps" || kind.Group == "batch"; {
-	case create == nil:
+	switch {
+	case update == nil:
 		return nil
-	case create.NamespaceScoped() != (m.GetNamespace() != ""):
+	case update.NamespaceScoped() != (m.GetNamespace() != ""):
 		return errScope
-	case isWorkload || update == nil:
+	case isWorkload:
 		found = create.Validate(ctx, obj)
 	default:
 		found = update.ValidateUpdate(ctx, obj.DeepCopyObject(), obj)

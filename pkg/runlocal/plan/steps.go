@@ -104,7 +104,8 @@ func (p *Planner) sortConcurrent(writes []api.Write) {
 		for kind(writes[begin]) != "" && end < len(writes) && kind(writes[end]) == kind(writes[begin]) {
 			end++
 		}
-		slices.SortStableFunc(writes[begin:end], func(a, b api.Write) int { return cmp.Compare(name(a), name(b)) })
+		alike := writes[begin:end]
+		sort.SliceStable(alike, func(i, j int) bool { return name(alike[i]) < name(alike[j]) })
 		begin = end
 	}
 }
