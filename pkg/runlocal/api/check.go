@@ -19,7 +19,8 @@ type strategies interface {
 	GetUpdateStrategy() rest.RESTUpdateStrategy
 }
 
-// addChecks takes note of the strategies of a group's resources, by version and name. It must not be called concurrently.
+// addChecks takes note of the strategies of a group's resources, by version and name. It must not be called
+// concurrently.
 func (b *backend) addChecks(group string, storage map[string]map[string]rest.Storage) {
 	if b.checks == nil {
 		b.checks = map[schema.GroupResource]strategies{}
@@ -37,7 +38,8 @@ func (b *backend) addChecks(group string, storage map[string]map[string]rest.Sto
 var errScope = errors.New("it must have a namespace, or its kind has none")
 
 // check returns an error for an internal object that a client could not have written. Workloads are checked as new ones,
-// since controllers rely on all of their specs; others as unchanged ones, of which some may have what only an update sets.
+// since controllers rely on all of their specs; others as unchanged ones, of which some may have what only an update
+// sets.
 func (b *backend) check(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupResource,
 	obj runtime.Object, m metav1.Object) error {
 	s, ok := b.checks[resource]

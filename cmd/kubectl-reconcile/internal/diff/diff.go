@@ -242,7 +242,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	progress, streams := cli.WithProgress(streams, f.output == "")
 	o := &Options{
-		namespace: defaultNamespace, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume, apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
+		namespace: defaultNamespace, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
+		apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
 		next:  f.until == untilNext || f.until == "" && !f.manifests.Given() && f.steps == 0,
 		shown: f.shown, summary: f.summary, verbose: f.verbosity > 0, output: f.output,
 		external: os.Getenv("KUBECTL_EXTERNAL_DIFF"),

@@ -109,7 +109,8 @@ func (h hiddenSteps) lines() []string {
 	var parts []string
 	if h.status > 0 {
 		parts = append(parts,
-			cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+" only status (their numbers are left out)")
+			cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+
+				" only status (their numbers are left out)")
 	}
 	if h.simulated > 0 {
 		parts = append(parts, fmt.Sprintf("%d of simulated nodes", h.simulated))
