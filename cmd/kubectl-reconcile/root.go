@@ -57,9 +57,9 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		Use:         "kubectl-reconcile",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:       "Debug Kubernetes controllers",
-		Long: `Debug Kubernetes controllers: run Kubernetes' own controllers on your machine, in an API server that needs no
-cluster, and see why every reconcile happened, what it decided and what it wrote; or read any cluster, and see who owns
-whom and what has not caught up.`,
+		Long: `Debug Kubernetes controllers: run Kubernetes' own controllers on your machine, in an API server that
+needs no cluster, and see why every reconcile happened, what it decided and what it wrote; or read
+any cluster, and see who owns whom and what has not caught up.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,

@@ -192,7 +192,7 @@ const (
 	FromLease     EvidenceSource = "Lease"     // the Lease of the component that acts on the object; Name is the Lease's
 	FromWriter    EvidenceSource = "Writer"    // managedFields of the object; Name is the manager
 	FromObject    EvidenceSource = "Object"    // another object; Name is its kind and name
-	// FromController is what a controller logged, or a write of it that was refused, when it was run on a copy of the
+	// FromController is what a controller reported, or how a write of it was answered, when it was run on a copy of the
 	// object or in dry run; Name is the controller.
 	FromController EvidenceSource = "Controller"
 )
@@ -216,14 +216,23 @@ type Evidence struct {
 type Observations struct {
 	// Events were reported about the object, the last first.
 	Events []Event
-	// Controllers is evidence that controllers gave when they were run on a copy of the object, or in dry run.
-	Controllers []Evidence
+	// Trial is what became of the writes of its controller when that was run on a copy of the object, or in dry run.
+	Trial Trial
 	// Lease is that of the component that acts on the object; nil if it is not known.
 	Lease *Lease
 	// Kind is what is known of who writes the status of objects of the kind; nil if nothing is.
 	Kind *Writes
 	// Now is the present time.
 	Now time.Time
+}
+
+// Trial is what an API server has answered to the writes of a controller that was run on a copy of an object, or in dry
+// run. The zero value is that none was. The evidence is FromController.
+type Trial struct {
+	// Refused are writes that were refused, and what the controller failed with.
+	Refused []Evidence
+	// Accepted are writes that would be accepted: the controller has something to do, and may.
+	Accepted []Evidence
 }
 
 // Writes are the last writes to the status of objects of a kind, which show whether their controller runs.

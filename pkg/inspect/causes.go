@@ -53,7 +53,7 @@ var causeRules = map[string]func(*causeFinder){
 
 func (f *causeFinder) find() {
 	deleting := f.text("metadata", "deletionTimestamp") != ""
-	f.controllerEvidence()
+	f.tried()
 	if !deleting {
 		f.generationNotSeen()
 	}
@@ -79,14 +79,15 @@ func (f *causeFinder) find() {
 	}
 }
 
-// controllerEvidence notes what controllers said that were run on a copy of the object, or in dry run.
-func (f *causeFinder) controllerEvidence() {
-	for _, e := range f.observed.Controllers {
+// tried notes which writes of its controller were refused when that was run on a copy of the object, or in dry run. It
+// is not certain that the controller of the cluster gets the same answer: webhooks and policies may know who asks.
+func (f *causeFinder) tried() {
+	for _, e := range f.observed.Trial.Refused {
 		c := refusal(e.Text)
 		if c.Type == "" {
-			c = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(e.Text)}
+			c = Cause{Type: WriteRefused, Weight: General, Detail: cutDetail(firstLine(e.Text))}
 		}
-		c.Certainty, c.Evidence = Certain, []Evidence{e}
+		c.Certainty, c.Evidence = Likely, []Evidence{e}
 		f.add(c)
 	}
 }
@@ -128,6 +129,13 @@ func (f *causeFinder) generationNotSeen() {
 	}
 	if k := f.observed.Kind; k != nil && k.Objects > 1 {
 		c.Evidence = append(c.Evidence, k.evidence())
+	}
+	switch t := f.observed.Trial; {
+	case len(t.Refused) > 0:
+		c.Weight = Symptom // its controller would act on it, and cannot
+	case len(t.Accepted) > 0:
+		c.Detail += "; run from here it would act"
+		c.Evidence = append(c.Evidence, t.Accepted...)
 	}
 	f.add(c)
 }

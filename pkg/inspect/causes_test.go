@@ -128,22 +128,49 @@ status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 
 	}
 }
 
-// TestControllerEvidence: what a controller says that was run on a copy of the object is a cause, whatever the object
-// says of itself.
-func TestControllerEvidence(t *testing.T) {
+// TestTrials: a write that is refused to its controller in a trial is likely a cause, whatever the object says of itself; that
+// writes are accepted shows that the controller has something to do.
+func TestTrials(t *testing.T) {
 	obj := fromYAML(t, `
 apiVersion: apps/v1
 kind: StatefulSet
-metadata: {name: db, generation: 1}
+metadata: {name: db, generation: 2, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {replicas: 1}
 status: {observedGeneration: 1, replicas: 0}
 `)
-	causes := Causes(obj, Inspect(obj, nil), Observations{Controllers: []Evidence{{
-		Source: FromController, Name: "statefulset-controller",
-		Text: `create Pod db-0: pods "db-0" is forbidden: exceeded quota: few, requested: pods=1`,
-	}}})
-	if len(causes) == 0 || causes[0].Type != QuotaExceeded || causes[0].Certainty != Certain || len(causes[0].Evidence) != 1 {
-		t.Errorf("%+v", causes)
+	refused := Evidence{
+		Source: FromController, Name: "statefulset",
+		Text: `create pods db-0 is refused: pods "db-0" is forbidden: exceeded quota: few, requested: pods=1`,
+	}
+	unknown := Evidence{Source: FromController, Name: "statefulset", Text: "it fails: something"}
+	accepted := Evidence{Source: FromController, Name: "statefulset", Text: "create pods db-0 is accepted"}
+	for _, row := range []struct {
+		reason   string
+		trial    Trial
+		first    CauseType
+		inactive Weight // of GenerationNotSeen
+	}{
+		{"none was made", Trial{}, GenerationNotSeen, Specific},
+		{"a known refusal", Trial{Refused: []Evidence{refused}}, QuotaExceeded, Symptom},
+		{"an unknown failure", Trial{Refused: []Evidence{unknown}}, WriteRefused, Symptom},
+		{"it may write", Trial{Accepted: []Evidence{accepted}}, GenerationNotSeen, Specific},
+		{"one write is refused, another is not", Trial{Refused: []Evidence{refused}, Accepted: []Evidence{accepted}}, QuotaExceeded, Symptom},
+	} {
+		causes := Causes(obj, Inspect(obj, nil), Observations{Trial: row.trial, Now: time.Now()})
+		if len(causes) == 0 || causes[0].Type != row.first || causes[0].Certainty != Likely {
+			t.Errorf("%s: %+v", row.reason, causes)
+			continue
+		}
+		i := slices.IndexFunc(causes, func(c Cause) bool { return c.Type == GenerationNotSeen })
+		if i < 0 || causes[i].Weight != row.inactive {
+			t.Errorf("%s: the generation: %+v", row.reason, causes)
+		}
+		known := slices.ContainsFunc(causes, func(c Cause) bool {
+			return slices.ContainsFunc(c.Evidence, func(e Evidence) bool { return e.Source == FromController })
+		})
+		if known != (len(row.trial.Refused)+len(row.trial.Accepted) > 0) {
+			t.Errorf("%s: evidence of a controller: %t", row.reason, known)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func (f *causeFinder) claimCauses() {
@@ -80,11 +82,20 @@ func (f *causeFinder) volumeCauses() {
 }
 
 func (f *causeFinder) attachmentCauses() {
-	problem := firstLine(f.text("status", "attachError", "message"))
-	if problem == "" || f.flag("status", "attached") {
+	if f.flag("status", "attached") || f.report.Status.Status == Terminating {
 		return
 	}
-	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific, Detail: cutDetail(problem)}
-	c.evident("status.attachError.message", problem, nil)
+	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific}
+	if problem := firstLine(f.text("status", "attachError", "message")); problem != "" {
+		c.Detail = cutDetail(problem)
+		c.evident("status.attachError.message", problem, timeAt(f.sub("status", "attachError"), "time"))
+	} else {
+		c.Certainty, c.Weight = Likely, General
+		c.Detail = "its attacher " + f.text("spec", "attacher") + " has reported nothing"
+		c.evident("status.attached", "false", &metav1.Time{Time: f.created})
+		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+			c.Certainty, c.Weight = Possible, Symptom
+		}
+	}
 	f.add(c)
 }

@@ -207,7 +207,8 @@ func (o subject) byResult() (judgement, bool) {
 		c := o.condition(name)
 		switch {
 		case c.Type == "" || c.Drift == Behind:
-		case name == "Succeeded" && c.Status == "False", name != "Succeeded" && c.Status == "True" && isFailing(c.Reason):
+		case name == "Succeeded" && c.Status == "False",
+			name != "Succeeded" && c.Status == "True" && isFailing(c.Reason):
 			return failure(o.degradedBy(c).withStatus(Failed), true), true
 		case name == "Succeeded" && c.Status != "True":
 			return stated(o.status(InProgress, reasonOf(c))), true
@@ -295,8 +296,8 @@ func (o subject) byWaiting(ready Condition, main, _ []stateWord) (judgement, boo
 		return judgement{}, false
 	}
 	for _, c := range o.conditions {
-		waits := c.Polarity == Positive && (c.Status == "Unknown" || c.Bad && isWaiting(c.Reason) && !o.isScaledDown(c)) ||
-			c.Status != "True" && o.isFalseWhileWaiting(c)
+		undecided := c.Status == "Unknown" || c.Bad && isWaiting(c.Reason) && !o.isScaledDown(c)
+		waits := c.Polarity == Positive && undecided || c.Status != "True" && o.isFalseWhileWaiting(c)
 		if waits && c.Drift != Behind {
 			s := o.status(InProgress, c.prefixed(reasonOf(c)))
 			s.Message = cmp.Or(c.Message, s.Message)

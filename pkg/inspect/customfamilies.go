@@ -117,12 +117,12 @@ func pausedByMetadata(annotations, labels values) string {
 func (o subject) suspendedReason() string {
 	for _, c := range o.conditions {
 		words := wordsOf(c.Reason)
+		suspended := len(words) > 0 && suspendedReasonWords[words[len(words)-1]] && words[0] != "Not"
 		switch {
 		case c.nested() || c.Drift == Behind || c.Polarity == Negative:
 		case c.Status == "True" && suspendedConditions[c.Type]:
 			return reasonOf(c)
-		case c.Status != "True" && !c.Bad && len(words) > 0 && suspendedReasonWords[words[len(words)-1]] && words[0] != "Not",
-			c.Type == "Ready" && c.Reason == "Stopped":
+		case c.Status != "True" && !c.Bad && suspended, c.Type == "Ready" && c.Reason == "Stopped":
 			return reasonOf(c)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	InSync      DriftState = "InSync"      // the controller has observed this generation
 	Behind      DriftState = "Behind"      // it has observed only an older one
 	NotReported DriftState = "NotReported" // it does not report what it has observed: that is not "in sync"
-	Ahead       DriftState = "Ahead"       // it reports a generation that does not exist yet, as after restoring a backup
+	Ahead       DriftState = "Ahead"       // it reports a generation that does not exist yet, as in a restored backup
 	NeverSeen   DriftState = "NeverSeen"   // it reports one for every object of the kind, but not for this one
 )
 

@@ -154,7 +154,8 @@ func (o subject) persistentVolumeClaim() Status {
 	case "Lost":
 		return o.status(Failed, "its volume "+o.text("spec", "volumeName")+" is gone")
 	case "Pending", "":
-		return o.status(InProgress, "waiting for a volume"+withSeparator(" of class ", o.text("spec", "storageClassName")))
+		class := o.text("spec", "storageClassName")
+		return o.status(InProgress, "waiting for a volume"+withSeparator(" of class ", class))
 	default:
 		return o.baseStatus(phase)
 	}

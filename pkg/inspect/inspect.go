@@ -8,8 +8,8 @@
 // Reasons are short texts for people; how to print them is up to the caller.
 //
 // How the files divide the work: inspect.go builds the Report; judge.go finds the status, from kstatus, from the
-// rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for custom
-// resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
+// rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for
+// custom resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
 // states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
 // statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields,
 // fieldowners.go the fields in them, by the paths of fieldpath.go. cause.go has the types of causes and causes.go finds
@@ -34,8 +34,8 @@ type Report struct {
 	Status
 	// Drift is of the object as a whole.
 	Drift Drift `json:"drift"`
-	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway API
-	// and the like: bad ones first, then by type.
+	// Conditions are those of status.conditions, and of the listeners, parents and ancestors of kinds of the Gateway
+	// API and the like: bad ones first, then by type.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Since is when the state that Reason describes began; nil if the object does not report it.
 	Since *metav1.Time `json:"since,omitempty"`

@@ -61,7 +61,8 @@ func containersOf(pod values) []Container {
 		{"ephemeralContainers", "ephemeralContainerStatuses", EphemeralContainer},
 	} {
 		reported := map[string]values{}
-		statuses := slices.DeleteFunc(pod.maps("status", field.status), func(s values) bool { return s.text("name") == "" })
+		statuses := pod.maps("status", field.status)
+		statuses = slices.DeleteFunc(statuses, func(s values) bool { return s.text("name") == "" })
 		for _, s := range statuses {
 			reported[s.text("name")] = s
 		}

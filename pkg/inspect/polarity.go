@@ -163,7 +163,9 @@ func (e polarityEntry) rule() (polarityRule, error) {
 	if e.Type == "" {
 		return r, errors.New("type: must name a condition, or be a pattern")
 	}
-	for _, field := range []struct{ name, pattern string }{{"group", r.group}, {"kind", r.kind}, {"type", r.condition}} {
+	for _, field := range []struct{ name, pattern string }{
+		{"group", r.group}, {"kind", r.kind}, {"type", r.condition},
+	} {
 		if strings.Count(field.pattern, "*") > 1 {
 			return r, fmt.Errorf("%s: %q has more than one *", field.name, field.pattern)
 		}

@@ -44,15 +44,15 @@ var polarityFamilies = []polarityFamily{
 	// the same of api/{addons,bootstrap/kubeadm,controlplane/kubeadm,runtime}. What is not up to date is being updated,
 	// or deliberately left as it is.
 	{"", []string{"cluster.x-k8s.io"}, newTable(
-		"APIServerPodHealthy Available BootstrapConfigReady BootstrapReady CertificatesAvailable ControlPlaneAvailable "+
-			"ControlPlaneComponentsHealthy ControlPlaneInitialized ControlPlaneMachinesReady ControlPlaneReady "+
-			"ControllerManagerPodHealthy DataSecretAvailable Discovered DrainingSucceeded EtcdClusterHealthy "+
-			"EtcdMemberHealthy EtcdPodHealthy ExternalRemediationRequestAvailable ExternalRemediationTemplateAvailable "+
-			"HealthCheckSucceeded InfrastructureReady Initialized MachineSetReady MachinesCreated MachinesReady "+
-			"NodeHealthy NodeReady OwnerRemediated PreDrainDeleteHookSucceeded PreTerminateDeleteHookSucceeded Ready "+
-			"RefVersionsUpToDate RemediationAllowed RemoteConnectionProbe ReplicasReady ResourcesApplied "+
-			"SchedulerPodHealthy TopologyReconciled VariablesReady VariablesReconciled VolumeDetachSucceeded "+
-			"WorkerMachinesReady WorkersAvailable",
+		"APIServerPodHealthy Available BootstrapConfigReady BootstrapReady CertificatesAvailable "+
+			"ControlPlaneAvailable ControlPlaneComponentsHealthy ControlPlaneInitialized ControlPlaneMachinesReady "+
+			"ControlPlaneReady ControllerManagerPodHealthy DataSecretAvailable Discovered DrainingSucceeded "+
+			"EtcdClusterHealthy EtcdMemberHealthy EtcdPodHealthy ExternalRemediationRequestAvailable "+
+			"ExternalRemediationTemplateAvailable HealthCheckSucceeded InfrastructureReady Initialized "+
+			"MachineSetReady MachinesCreated MachinesReady NodeHealthy NodeReady OwnerRemediated "+
+			"PreDrainDeleteHookSucceeded PreTerminateDeleteHookSucceeded Ready RefVersionsUpToDate RemediationAllowed "+
+			"RemoteConnectionProbe ReplicasReady ResourcesApplied SchedulerPodHealthy TopologyReconciled "+
+			"VariablesReady VariablesReconciled VolumeDetachSucceeded WorkerMachinesReady WorkersAvailable",
 		"",
 		"ControlPlaneMachinesUpToDate Deleting ExternallyRemediated MachinesSpecUpToDate MachinesUpToDate Paused "+
 			"Remediating "+
@@ -66,8 +66,9 @@ var polarityFamilies = []polarityFamily{
 	// openshift/api: config/v1/types_cluster_version.go; openshift/cluster-version-operator: pkg/internal/constants.go
 	{"ClusterVersion", []string{"config.openshift.io"}, newTable(
 		"Available ReleaseAccepted RetrievedUpdates", "Failing Invalid",
-		"ImplicitlyEnabledCapabilities Progressing Upgradeable UpgradeableAdminAckRequired UpgradeableClusterOperators "+
-			"UpgradeableClusterVersionOverrides UpgradeableDeletesInProgress UpgradeableUpgradeInProgress")},
+		"ImplicitlyEnabledCapabilities Progressing Upgradeable UpgradeableAdminAckRequired "+
+			"UpgradeableClusterOperators UpgradeableClusterVersionOverrides UpgradeableDeletesInProgress "+
+			"UpgradeableUpgradeInProgress")},
 	// openshift/api: machineconfiguration/v1/types.go
 	{"MachineConfigPool", []string{"machineconfiguration.openshift.io"}, newTable("",
 		"BuildFailed Degraded ImageBuildDegraded NodeDegraded PinnedImageSetsDegraded PoolSynchronizerDegraded "+
@@ -78,11 +79,11 @@ var polarityFamilies = []polarityFamily{
 		"Available DNSReady LoadBalancerReady", "", "DNSManaged LoadBalancerManaged")},
 
 	// crossplane/crossplane: apis/core/v2/condition.go, apis/{apiextensions,ops,pkg}/*/conditions.go;
-	// crossplane/crossplane-runtime: pkg/reconciler/providerconfig; crossplane/upjet: pkg/resource/conditions.go. Verified
-	// is in apis/pkg/v1 of older versions.
+	// crossplane/crossplane-runtime: pkg/reconciler/providerconfig; crossplane/upjet: pkg/resource/conditions.go.
+	// Verified is in apis/pkg/v1 of older versions.
 	{"", []string{"crossplane.io", "upbound.io"}, newTable(
-		"Established Healthy Installed LastAsyncOperation Offered Ready Resolved Responsive RevisionHealthy RuntimeHealthy "+
-			"Succeeded Synced UpToDate ValidPipeline Verified",
+		"Established Healthy Installed LastAsyncOperation Offered Ready Resolved Responsive RevisionHealthy "+
+			"RuntimeHealthy Succeeded Synced UpToDate ValidPipeline Verified",
 		"", "AsyncOperation RuntimeActive Scheduling Terminating Watching")},
 
 	// fluxcd/pkg: apis/meta/conditions.go; fluxcd/source-controller: api/v1/condition_types.go, gitrepository_types.go;
@@ -99,9 +100,9 @@ var polarityFamilies = []polarityFamily{
 
 	// grafana/grafana-operator: controllers/controller_shared.go and those of the kinds
 	{"", []string{"grafana.integreatly.org"}, newTable(
-		"AlertGroupSynchronized ContactPointSynchronized DashboardSynchronized DatasourceSynchronized FolderSynchronized "+
-			"GrafanaReady LibraryPanelSynchronized MuteTimingSynchronized NotificationPolicySynchronized "+
-			"NotificationTemplateSynchronized ServiceAccountSynchronized",
+		"AlertGroupSynchronized ContactPointSynchronized DashboardSynchronized DatasourceSynchronized "+
+			"FolderSynchronized GrafanaReady LibraryPanelSynchronized MuteTimingSynchronized "+
+			"NotificationPolicySynchronized NotificationTemplateSynchronized ServiceAccountSynchronized",
 		"InvalidSpec NoMatchingFolder NoMatchingInstance NotificationPolicyLoopDetected", "Suspended")},
 
 	// infinispan/infinispan-operator: api/v1/infinispan_types.go
@@ -111,8 +112,9 @@ var polarityFamilies = []polarityFamily{
 	// kubernetes-sigs/karpenter: pkg/apis/v1/{nodeclaim,nodepool}_status.go;
 	// aws/karpenter-provider-aws: pkg/apis/v1/ec2nodeclass_status.go
 	{"", []string{"karpenter.k8s.aws", "karpenter.sh"}, newTable(
-		"AMIsReady CapacityReservationsReady ConsistentStateFound Initialized InstanceProfileReady Launched NodeClassReady "+
-			"NodeRegistrationHealthy PlacementGroupReady Ready Registered SecurityGroupsReady SubnetsReady ValidationSucceeded",
+		"AMIsReady CapacityReservationsReady ConsistentStateFound Initialized InstanceProfileReady Launched "+
+			"NodeClassReady NodeRegistrationHealthy PlacementGroupReady Ready Registered SecurityGroupsReady "+
+			"SubnetsReady ValidationSucceeded",
 		"", "Consolidatable DisruptionReason Drained Drifted InstanceTerminating VolumesDetached")},
 
 	// kedacore/keda: apis/keda/v1alpha1/condition_types.go
@@ -121,12 +123,12 @@ var polarityFamilies = []polarityFamily{
 	// knative/pkg: apis/condition_types.go, apis/duck/v1/source_types.go; knative/serving: pkg/apis/*/*/*_types.go;
 	// knative/networking: pkg/apis/networking/v1alpha1; knative/eventing: pkg/apis/*/*/*_lifecycle.go
 	{"", []string{"knative.dev"}, newTable(
-		"AddedToChannel Addressable AllTrafficAssigned BackingChannelReady BrokerReady CertificateProvisioned ChannelReady "+
-			"ConfigurationsReady ContainerHealthy DeadLetterSinkResolved DependencyReady Deployed DomainClaimed "+
-			"EndpointsPopulated EventPoliciesReady FilterReady IngressReady LoadBalancerReady NetworkConfigured "+
-			"OIDCIdentityCreated Ready ReferenceResolved ReferencesResolved ResourcesAvailable RoutesReady "+
-			"SKSReady ScaleTargetInitialized SinkBindingAvailable SinkProvided SubscriberResolved SubscriptionReady Succeeded "+
-			"SufficientPermissions TriggerChannelReady TrustBundlePropagated",
+		"AddedToChannel Addressable AllTrafficAssigned BackingChannelReady BrokerReady CertificateProvisioned "+
+			"ChannelReady ConfigurationsReady ContainerHealthy DeadLetterSinkResolved DependencyReady Deployed "+
+			"DomainClaimed EndpointsPopulated EventPoliciesReady FilterReady IngressReady LoadBalancerReady "+
+			"NetworkConfigured OIDCIdentityCreated Ready ReferenceResolved ReferencesResolved ResourcesAvailable "+
+			"RoutesReady SKSReady ScaleTargetInitialized SinkBindingAvailable SinkProvided SubscriberResolved "+
+			"SubscriptionReady Succeeded SufficientPermissions TriggerChannelReady TrustBundlePropagated",
 		"", "Active")},
 
 	// kubeflow/training-operator: pkg/apis/kubeflow.org/v1/common_types.go; kubeflow/mpi-operator:
@@ -135,8 +137,8 @@ var polarityFamilies = []polarityFamily{
 
 	// kubernetes-sigs/kueue: apis/kueue/v1beta2/*_types.go
 	{"", []string{"kueue.x-k8s.io"}, newTable("Active", "",
-		"Admitted BlockedOnPreemptionGates DeactivationTarget Evicted Finished MultiKueueManagerQuotaAutomation PodsReady "+
-			"Preempted QuotaReserved Requeued WaitingForReplacementPods")},
+		"Admitted BlockedOnPreemptionGates DeactivationTarget Evicted Finished MultiKueueManagerQuotaAutomation "+
+			"PodsReady Preempted QuotaReserved Requeued WaitingForReplacementPods")},
 
 	// kubernetes/autoscaler: vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1/types.go
 	{"VerticalPodAutoscaler", []string{"autoscaling.k8s.io"}, newTable(
@@ -145,18 +147,21 @@ var polarityFamilies = []polarityFamily{
 	// kubevirt/api: core/v1/types.go
 	{"", []string{"kubevirt.io"}, newTable(
 		"AccessCredentialsSynchronized Available Created DataVolumesReady Ready Synchronized",
-		"AgentVersionNotSupported DecentralizedLiveMigrationFailure Degraded Failure ManualRecoveryRequired ReplicaFailure",
-		"AgentConnected EvictionRequested HotMemoryChange HotVCPUChange LiveMigratable MigrationRequired Paused Progressing "+
-			"Provisioning ReplicaPaused RestartRequired SoftwareEmulation StorageLiveMigratable VolumesChange")},
+		"AgentVersionNotSupported DecentralizedLiveMigrationFailure Degraded Failure ManualRecoveryRequired "+
+			"ReplicaFailure",
+		"AgentConnected EvictionRequested HotMemoryChange HotVCPUChange LiveMigratable MigrationRequired Paused "+
+			"Progressing Provisioning ReplicaPaused RestartRequired SoftwareEmulation StorageLiveMigratable "+
+			"VolumesChange")},
 
 	// longhorn/longhorn-manager: k8s/pkg/apis/longhorn/v1beta2/{node,replica,volume}.go
 	{"", []string{"longhorn.io"}, newTable(
-		"KernelModulesLoaded MountPropagation Multipathd NFSClientInstalled Ready RequiredPackages Schedulable Scheduled",
+		"KernelModulesLoaded MountPropagation Multipathd NFSClientInstalled Ready RequiredPackages Schedulable "+
+			"Scheduled",
 		"BackingImageIncompatible Error RebuildFailed TooManySnapshots Unavailable",
 		"OfflineRebuilding Restore WaitForBackingImage")},
 
-	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go. An install plan may be removed
-	// when it is done.
+	// operator-framework/api: pkg/operators/v1alpha1/{subscription,installplan}_types.go. An install plan may be
+	// removed when it is done.
 	{"", []string{"operators.coreos.com"}, newTable("Installed Resolved",
 		"BundleDeprecated BundleUnpackFailed CatalogSourcesUnhealthy ChannelDeprecated Deprecated InstallPlanFailed "+
 			"PackageDeprecated ResolutionFailed",
@@ -183,9 +188,9 @@ var builtInPolarities = map[string]conditionTable{
 			"NamespaceDeletionGroupVersionParsingFailure NamespaceFinalizersRemaining", ""),
 	// The problems after the kubelet's own are of kubernetes/node-problem-detector, config/*.json.
 	"/Node": newTable("Ready", "DiskPressure MemoryPressure NetworkUnavailable PIDPressure "+
-		"ContainerRuntimeUnhealthy CorruptDockerOverlay2 CperHardwareErrorFatal DiskBadBlock FrequentContainerdRestart "+
-		"FrequentDockerRestart FrequentKubeletRestart FrequentUnregisterNetDevice KernelDeadlock KubeProxyUnhealthy "+
-		"KubeletUnhealthy NTPProblem ReadonlyFilesystem XfsShutdown",
+		"ContainerRuntimeUnhealthy CorruptDockerOverlay2 CperHardwareErrorFatal DiskBadBlock "+
+		"FrequentContainerdRestart FrequentDockerRestart FrequentKubeletRestart FrequentUnregisterNetDevice "+
+		"KernelDeadlock KubeProxyUnhealthy KubeletUnhealthy NTPProblem ReadonlyFilesystem XfsShutdown",
 		"DrainInProgress Drained GracefulNodeShutdownInProgress MaintenanceInProgress MaintenancePlanned"),
 	"/PersistentVolumeClaim": newTable("", "ControllerResizeError ModifyVolumeError NodeResizeError",
 		"FileSystemResizePending ModifyingVolume Resizing Unused"),
@@ -197,8 +202,9 @@ var builtInPolarities = map[string]conditionTable{
 	"apps/ReplicaSet":                     newTable("", "ReplicaFailure", ""),
 	"apps/StatefulSet":                    newTable("", "", "Progressing"), // False means that pods were recreated
 	"autoscaling/HorizontalPodAutoscaler": newTable("AbleToScale ScalingActive", "", "ScaledToZero ScalingLimited"),
-	"batch/Job":                           newTable("", "Failed FailureTarget", "Complete SuccessCriteriaMet Suspended"),
-	"policy/PodDisruptionBudget":          newTable("", "", "DisruptionAllowed"), // False: no pod may be evicted
+	"batch/Job": newTable("", "Failed FailureTarget",
+		"Complete SuccessCriteriaMet Suspended"),
+	"policy/PodDisruptionBudget": newTable("", "", "DisruptionAllowed"), // False: no pod may be evicted
 
 	"apiextensions.k8s.io/CustomResourceDefinition": newTable(
 		"Established KubernetesAPIApprovalPolicyConformant NamesAccepted",

@@ -90,7 +90,8 @@ func writers(obj metav1.Object) []Writer {
 	var out []Writer
 	for _, f := range values(u.Object).maps("metadata", "managedFields") {
 		when, _ := f.time("time")
-		out = append(out, Writer{f.text("manager"), f.text("operation"), strings.TrimSpace(f.text("subresource")), when})
+		subresource := strings.TrimSpace(f.text("subresource"))
+		out = append(out, Writer{f.text("manager"), f.text("operation"), subresource, when})
 	}
 	return out
 }

@@ -45,7 +45,8 @@ func (g *Graph) Blockers(n *Node) (DeletionBlockers, bool) {
 	}
 	if n.waits() {
 		blockers.Dependents = g.Blocking(n)
-		blockers.Unblocked = len(blockers.Dependents) == 0 && g.Covers(n) && len(g.unread)+len(g.kinds.Incomplete()) == 0
+		blockers.Unblocked = len(blockers.Dependents) == 0 && g.Covers(n) &&
+			len(g.unread)+len(g.kinds.Incomplete()) == 0
 	}
 	return blockers, true
 }

@@ -65,7 +65,8 @@ func (g *Graph) Events(
 	for n, all := range r.found {
 		sort.SliceStable(all, func(i, j int) bool {
 			a, b := all[i], all[j]
-			return cmp.Or(b.Last.Compare(a.Last.Time), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message)) < 0
+			return cmp.Or(b.Last.Compare(a.Last.Time),
+				cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message)) < 0
 		})
 		r.found[n] = all[:min(len(all), mostOfObject)]
 	}

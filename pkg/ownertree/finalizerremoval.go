@@ -66,7 +66,8 @@ func removalOf(kind, finalizer string) (FinalizerRemoval, bool) {
 	case "customresourcecleanup.apiextensions.k8s.io CustomResourceDefinition.apiextensions.k8s.io":
 		// k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go
 		r.By, r.Once, r.Certain = "kube-apiserver", "once the objects of its kind have gone", true
-	case "service.kubernetes.io/load-balancer-cleanup Service": // k8s.io/cloud-provider/controllers/service/controller.go
+	case "service.kubernetes.io/load-balancer-cleanup Service":
+		// k8s.io/cloud-provider/controllers/service/controller.go
 		r.By, r.Once = aCloud, "once the load balancer is removed; where none runs, it stays"
 	default:
 		return FinalizerRemoval{}, false

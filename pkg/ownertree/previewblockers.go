@@ -130,8 +130,12 @@ func (h *blockerSearch) findLate(deleted []*Node) {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
 		keeps := h.late[n] || h.stuck[n] && (h.after.going[n] == background || h.waitsForNone(n))
+		if !keeps {
+			continue
+		}
 		for _, d := range n.Dependents {
-			if _, asked := h.after.assumed[d]; keeps && !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != stays {
+			_, asked := h.after.assumed[d]
+			if !asked && !h.late[d] && d.Deleting == nil && h.after.going[d] != stays {
 				h.late[d] = true
 				next = append(next, d)
 			}
@@ -175,7 +179,8 @@ func (h *blockerSearch) removals(n *Node, p *Preview) []FinalizerRemoval {
 // lacksPods reports whether pods of the namespace could not be read.
 func (p *Preview) lacksPods(namespace string) bool {
 	for _, i := range p.Incomplete {
-		if i.Group == "" && (i.Resource == "pods" || i.Resource == "") && (i.Namespace == "" || i.Namespace == namespace) {
+		ofPods := i.Group == "" && (i.Resource == "pods" || i.Resource == "")
+		if ofPods && (i.Namespace == "" || i.Namespace == namespace) {
 			return true
 		}
 	}

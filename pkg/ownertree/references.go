@@ -302,7 +302,8 @@ func clusterRoleReferences(r *rbacv1.ClusterRole) []reference {
 			continue
 		}
 		out = append(out, reference{
-			kind: "aggregates", inverse: "aggregated into", to: schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"},
+			kind: "aggregates", inverse: "aggregated into",
+			to:    schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"},
 			match: &matcher{labels: selector},
 		})
 	}

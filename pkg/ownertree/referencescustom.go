@@ -106,7 +106,8 @@ func (s *relationSource) objectsOf(ctx context.Context, of string) []*Node {
 	slices.SortFunc(out, (*Node).Compare)
 	out = slices.CompactFunc(out, func(a, b *Node) bool { return a.Compare(b) == 0 })
 	if len(out) > mostDefined {
-		message := fmt.Sprintf("%d objects, of which the first %d are related to their definition", len(out), mostDefined)
+		message := fmt.Sprintf("%d objects, of which the first %d are related to their definition",
+			len(out), mostDefined)
 		s.incomplete = append(s.incomplete, tooMany(l, message))
 		out = out[:mostDefined]
 	}
@@ -322,7 +323,8 @@ func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace,
 		return
 	}
 	ref := reference{
-		kind: "names in " + field, inverse: "named in " + field, to: to, version: version, namespace: namespace, name: name,
+		kind: "names in " + field, inverse: "named in " + field,
+		to: to, version: version, namespace: namespace, name: name,
 		optional: is == guessed, mayMake: is == madeOrNeeded,
 	}
 	if namespace == "" {

@@ -159,8 +159,8 @@ func (s *relationSource) releaseReferences(n *Node, obj *unstructured.Unstructur
 		}
 		gvk := schema.FromAPIVersionAndKind(installed.GetAPIVersion(), installed.GetKind())
 		ref := reference{
-			kind: "installs", inverse: "installed by", to: gvk.GroupKind(), version: gvk.Version, name: installed.GetName(),
-			namespace: installed.GetNamespace(),
+			kind: "installs", inverse: "installed by", to: gvk.GroupKind(), version: gvk.Version,
+			namespace: installed.GetNamespace(), name: installed.GetName(),
 		}
 		if s.named.clusterScoped(ref.to) {
 			ref.namespace = ""

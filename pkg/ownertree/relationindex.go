@@ -83,14 +83,16 @@ func (s *indexEntry) candidates(ref *reference) []*Node {
 	case ref.match == nil:
 		return s.namedFrom(ref.name, func(name string) bool { return name == ref.name })
 	case ref.match.labels == nil:
-		return s.namedFrom(ref.match.prefix, func(name string) bool { return strings.HasPrefix(name, ref.match.prefix) })
+		prefix := ref.match.prefix
+		return s.namedFrom(prefix, func(name string) bool { return strings.HasPrefix(name, prefix) })
 	}
 	return s.withLabel(ref.match.labels)
 }
 
 // namedFrom are the nodes from the first name that is not before start, as long as more returns true.
 func (s *indexEntry) namedFrom(start string, more func(name string) bool) []*Node {
-	from, _ := slices.BinarySearchFunc(s.nodes, start, func(n *Node, name string) int { return cmp.Compare(n.Name, name) })
+	byName := func(n *Node, name string) int { return cmp.Compare(n.Name, name) }
+	from, _ := slices.BinarySearchFunc(s.nodes, start, byName)
 	to := from
 	for to < len(s.nodes) && more(s.nodes[to].Name) {
 		to++

@@ -233,6 +233,12 @@ func (s *relationSource) requests(wanted map[list]bool, used []*Node) []request 
 	return out
 }
 
+func sortedLists(set map[list]bool) []list {
+	out := slices.Collect(maps.Keys(set))
+	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
+	return out
+}
+
 // within are the lists that stand in for that of all namespaces: of those of the nodes, and those wanted beside it.
 func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
 	out := map[list]bool{}
@@ -244,12 +250,6 @@ func within(kind *cluster.Kind, lists []list, nodes []*Node) []list {
 	}
 	delete(out, list{kind: kind})
 	return sortedLists(out)
-}
-
-func sortedLists(of map[list]bool) []list {
-	out := slices.Collect(maps.Keys(of))
-	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
-	return out
 }
 
 // fewLists is up to how many lists of a kind are read one by one.

@@ -275,11 +275,26 @@ func (g *Graph) PodSelector() func(namespace string, selector map[string]string)
 			return false, false
 		}
 		if in == nil {
-			in = newRelationIndex(slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared }))
+			pods := slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool { return n.Kind != shared })
+			in = newRelationIndex(pods)
 		}
 		match := &matcher{labels: labels.SelectorFromSet(selector)}
 		ref := reference{to: shared.GroupKind(), namespace: namespace, match: match}
 		return len(in.matching(&ref)) > 0, true
+	}
+}
+
+// Exists returns a function that reports whether an object of a kind is in the graph; known is false if not all of its
+// namespace have been read. It holds for the graph as it is now.
+func (g *Graph) Exists(of schema.GroupKind) func(namespace, name string) (exists, known bool) {
+	kind, served, err := g.kinds.Lookup(of.WithVersion(""))
+	if err != nil || !served {
+		return func(string, string) (bool, bool) { return false, false }
+	}
+	shared := g.share(kind)
+	return func(namespace, name string) (exists, known bool) {
+		at := objectKey{shared, namespace, name}
+		return g.at[at] != nil, g.wasRead(at)
 	}
 }
 

@@ -48,8 +48,8 @@ func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, o Relate
 	}
 	return &relationSource{
 		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected,
-		named:   newKindIndex(g.kinds.All()),
-		builder: &builder{graph: g}, interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
+		named: newKindIndex(g.kinds.All()), builder: &builder{graph: g},
+		interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
 		listed:   map[list]bool{},
 		resolved: map[*reference][]target{}, answers: map[objectKey]target{},
@@ -264,8 +264,8 @@ func (s *relationSource) stopsAt(n *Node) bool {
 // stopsUsersAt reports whether what uses the node has nothing to do with each other beside that: accounts that a
 // binding gives rights to, and objects of the kind that a definition defines. What uses these is not looked for.
 func stopsUsersAt(n *Node) bool {
-	isBinding := n.Kind.Group == rbacv1.GroupName && (n.Kind.Kind == "RoleBinding" || n.Kind.Kind == "ClusterRoleBinding")
-	return isBinding || isDefinition(n)
+	isBinding := n.Kind.Kind == "RoleBinding" || n.Kind.Kind == "ClusterRoleBinding"
+	return isBinding && n.Kind.Group == rbacv1.GroupName || isDefinition(n)
 }
 
 func isDefinition(n *Node) bool { return n.Kind.GroupKind() == definition }

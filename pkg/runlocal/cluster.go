@@ -62,10 +62,11 @@ type ClusterOptions struct {
 	// controllers run, with those that began to fail or to work again. Both are called from a goroutine of the session,
 	// with at least one. They may be nil.
 	Waiting, Trouble func([]Listing)
-	// Collector, Recorder and Verbosity are as in Options.
+	// Collector, Recorder, Verbosity and HoldKeys are as in Options.
 	Collector func(controllers.CollectorView)
 	Recorder  *trace.Recorder
 	Verbosity int
+	HoldKeys  bool
 }
 
 // Rates of kube-controller-manager's clients (k8s.io/kube-controller-manager/config/v1alpha1's recommended defaults).
@@ -87,6 +88,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep,
 		FieldManager: manager,
 	})}
+	s.HoldKeys(o.HoldKeys)
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
 

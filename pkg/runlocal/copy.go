@@ -99,7 +99,8 @@ func skipInCopy(c *seed.Copy, controller controllers.Controller) string {
 			return reason
 		}
 	case names.HorizontalPodAutoscalerController:
-		if c.Usage == nil && c.HasKind(schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}) {
+		autoscalers := schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
+		if c.Usage == nil && c.HasKind(autoscalers) {
 			return "the copy does not have the metrics that it decides by"
 		}
 	}
@@ -191,8 +192,8 @@ func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 	return out
 }
 
-// finishCopy makes what a copy lacks and the session needs: namespaces that could not be read. It returns when discovery
-// has the custom resources of the copy, or after establishTimeout.
+// finishCopy makes what a copy lacks and the session needs: namespaces that could not be read. It returns when
+// discovery has the custom resources of the copy, or after establishTimeout.
 func (s *Session) finishCopy(ctx context.Context, c *seed.Copy) error {
 	s.copyReport.Unloaded = s.server.Unloaded()
 	for _, name := range c.Namespaces {

@@ -2,8 +2,8 @@
 // traces what they do. A Session ties the packages below together: the API server (api), the controllers, the simulated
 // nodes, and the tap that observes them all.
 //
-//	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, clusterstart.go and listing.go its start
-//	              there; provisioner.go the simulated provisioner of volumes
+//	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, clusterstart.go and listing.go
+//	              its start there; provisioner.go the simulated provisioner of volumes
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need;
 //	              kubectlapply.go writes them as `kubectl apply` does

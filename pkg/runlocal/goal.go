@@ -121,9 +121,9 @@ const defaultSettlePeriod = 1500 * time.Millisecond
 // must not hold up a session.
 const maxSettleDelay = 10 * time.Second
 
-// SettleBriefly returns when the session has settled, or when all has been done that was due within the period (0 is 1.5 s):
-// on a slow machine that is later. So what follows is not mixed up with what was under way, and what becomes of objects
-// in the period does not depend on how fast they are worked on.
+// SettleBriefly returns when the session has settled, or when all has been done that was due within the period (0 is
+// 1.5 s): on a slow machine that is later. So what follows is not mixed up with what was under way, and what becomes of
+// objects in the period does not depend on how fast they are worked on.
 func (s *Session) SettleBriefly(ctx context.Context, period time.Duration) {
 	if period == 0 {
 		period = defaultSettlePeriod

@@ -1,7 +1,6 @@
 package runlocal
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -137,7 +136,7 @@ func (m *PermissionMonitor) flush() {
 	m.batch = map[access.Permission]bool{}
 	m.mu.Unlock()
 	var lost, regained []access.Need
-	for _, right := range slices.SortedFunc(maps.Keys(batch), access.Permission.Compare) {
+	for _, right := range access.SortedPermissions(batch) {
 		if batch[right] {
 			lost = append(lost, access.Need{Permission: right})
 		} else {

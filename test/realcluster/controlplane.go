@@ -54,7 +54,8 @@ func (c *Cluster) startAPIServer() error {
 		"--feature-gates=WatchList="+strconv.FormatBool(!c.options.NoWatchList),
 		"--etcd-servers="+c.Etcd(),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(c.port),
-		"--advertise-address=192.0.2.1", // goes into the Endpoints of the Service kubernetes, where a loopback address is refused
+		// It goes into the Endpoints of the Service kubernetes, where a loopback address is refused.
+		"--advertise-address=192.0.2.1",
 		"--tls-cert-file="+filepath.Join(dir, "server.crt"), "--tls-private-key-file="+filepath.Join(dir, "server.key"),
 		"--cert-dir="+dir,
 		"--client-ca-file="+filepath.Join(dir, "ca.crt"),
@@ -66,7 +67,8 @@ func (c *Cluster) startAPIServer() error {
 		"--service-cluster-ip-range="+ServiceRange,
 		"--allow-privileged=true",
 		"--disable-admission-plugins="+strings.Join(c.options.DisableAdmission, ","),
-		"--audit-policy-file="+filepath.Join(dir, "audit-policy.yaml"), "--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking",
+		"--audit-policy-file="+filepath.Join(dir, "audit-policy.yaml"),
+		"--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking",
 	)
 	return err
 }
@@ -124,7 +126,8 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		"--use-service-account-credentials=true", // each controller is a separate user, which the audit log names
 		"--service-account-private-key-file="+filepath.Join(dir, "sa.key"),
 		"--root-ca-file="+filepath.Join(dir, "ca.crt"),
-		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),
+		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"),
+		"--cluster-signing-key-file="+filepath.Join(dir, "ca.key"),
 		"--leader-elect="+strconv.FormatBool(c.options.LeaderElection), "--secure-port=0",
 		"--horizontal-pod-autoscaler-sync-period="+AutoscalerPeriod,
 		"--kube-api-qps="+rate, "--kube-api-burst="+rate,
@@ -137,7 +140,8 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.home.await(ctx, "kube-controller-manager to make a ServiceAccount", func(ctx context.Context) (bool, error) {
+	const what = "kube-controller-manager to make a ServiceAccount"
+	return c.home.await(ctx, what, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil

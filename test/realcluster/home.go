@@ -83,7 +83,8 @@ func (h *home) start(name string, out io.Writer, program string, args ...string)
 		p.cmd.Stdout = out
 	}
 	p.cmd.ExtraFiles = []*os.File{h.toKeep}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which ends them in its own way
+	// Ctrl-C is for this process, which ends them in its own way.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

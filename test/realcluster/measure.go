@@ -46,10 +46,14 @@ func (m *meter) list(ctx context.Context, namespace, selector string) (*podMetri
 			sharers[ownerOf(&pods.Items[i])]++
 		}
 	}
-	list := &podMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"}, Items: []podMetrics{}}
+	list := &podMetricsList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"},
+		Items:    []podMetrics{},
+	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if !selected.Matches(labels.Set(pod.Labels)) || pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) == 0 {
+		runs := pod.Status.Phase == corev1.PodRunning && len(pod.Status.ContainerStatuses) > 0
+		if !runs || !selected.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
 		list.Items = append(list.Items, podMetrics{
@@ -73,7 +77,8 @@ func measure(pod *corev1.Pod, sharers int) []containerMetrics {
 		if q := annotatedUsage(pod, "memory", sharers); q != nil {
 			memory = *resource.NewQuantity(q.Value()/n, resource.BinarySI)
 		}
-		out = append(out, containerMetrics{c.Name, corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}})
+		usage := corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
+		out = append(out, containerMetrics{c.Name, usage})
 	}
 	return out
 }

@@ -36,7 +36,8 @@ func (c *Cluster) startMeter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(c.home.dir, "server.crt"), filepath.Join(c.home.dir, "server.key"))
+	certificate, err := tls.LoadX509KeyPair(
+		filepath.Join(c.home.dir, "server.crt"), filepath.Join(c.home.dir, "server.key"))
 	if err != nil {
 		return fmt.Errorf("reading the certificate for metrics: %w", err)
 	}
@@ -75,11 +76,12 @@ func (c *Cluster) stopMeter() error {
 // registerMeter tells kube-apiserver of the server: an external name may be an address, which no name server is asked
 // for.
 func (c *Cluster) registerMeter(ctx context.Context, client kubernetes.Interface, port int) error {
+	at := int32(port) //nolint:gosec // a port
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "127.0.0.1",
-			Ports: []corev1.ServicePort{{Port: int32(port), TargetPort: intstr.FromInt32(int32(port))}}, //nolint:gosec // a port
+			Ports: []corev1.ServicePort{{Port: at, TargetPort: intstr.FromInt32(at)}},
 		},
 	}
 	_, err := client.CoreV1().Services(metav1.NamespaceSystem).Create(ctx, service, metav1.CreateOptions{})
@@ -90,15 +92,16 @@ func (c *Cluster) registerMeter(ctx context.Context, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	_, err = registered.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).Create(
-		ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
-			"spec": map[string]any{
-				"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-				"insecureSkipTLSVerify": true,
-				"service":               map[string]any{"namespace": metav1.NamespaceSystem, "name": "metrics", "port": int64(port)},
-			},
-		}}, metav1.CreateOptions{})
+	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	_, err = registered.Resource(services).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
+		"spec": map[string]any{
+			"group": "metrics.k8s.io", "version": "v1beta1",
+			"groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": metav1.NamespaceSystem, "name": "metrics", "port": int64(port)},
+		},
+	}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -109,8 +112,11 @@ func (m *meter) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, metav1.APIResourceList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "metrics.k8s.io/v1beta1",
-			APIResources: []metav1.APIResource{{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: []string{"get", "list"}}},
+			TypeMeta:     metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"},
+			GroupVersion: "metrics.k8s.io/v1beta1",
+			APIResources: []metav1.APIResource{{
+				Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: []string{"get", "list"},
+			}},
 		})
 	})
 	mux.HandleFunc("GET "+metricsPath+"/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) {

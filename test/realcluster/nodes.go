@@ -34,7 +34,9 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.home.await(ctx, "the nodes to be ready", func(ctx context.Context) (bool, error) { return allReady(ctx, client) })
+	return c.home.await(ctx, "the nodes to be ready", func(ctx context.Context) (bool, error) {
+		return allReady(ctx, client)
+	})
 }
 
 func (c *Cluster) startKwok(ctx context.Context) error {
@@ -42,7 +44,10 @@ func (c *Cluster) startKwok(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"--kubeconfig=" + c.kubeconfig(kwok), "--manage-nodes-with-label-selector=" + simulated + "=true", "--node-lease-duration-seconds=40"}
+	args := []string{
+		"--kubeconfig=" + c.kubeconfig(kwok),
+		"--manage-nodes-with-label-selector=" + simulated + "=true", "--node-lease-duration-seconds=40",
+	}
 	for _, file := range stages {
 		args = append(args, "--config="+file)
 	}
@@ -67,7 +72,8 @@ func (c *Cluster) stages(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for stages: %w", err)
 		}
-		files = append(files, slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == "kustomization.yaml" })...)
+		noStage := func(file string) bool { return filepath.Base(file) == "kustomization.yaml" }
+		files = append(files, slices.DeleteFunc(found, noStage)...)
 	}
 	return files, nil
 }
@@ -84,7 +90,8 @@ func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
 	}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, simulated: "true",
+			corev1.LabelHostname: name, simulated: "true",
+			corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH,
 		}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("172.18.0.%d", n+2)},
@@ -95,7 +102,8 @@ func makeNode(ctx context.Context, client kubernetes.Interface, n int) error {
 		return fmt.Errorf("making node %q: %w", name, err)
 	}
 	patch := []byte(`{"spec":{"taints":null}}`)
-	if _, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	_, err := client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
 		return fmt.Errorf("making node %q schedulable: %w", name, err)
 	}
 	return nil

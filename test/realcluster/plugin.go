@@ -111,7 +111,8 @@ func (s *Sandbox) Interrupt() error {
 	case <-s.process.done:
 		return nil
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("the sandbox has not ended %s after an interrupt; its last lines:\n%s", stopTimeout, s.process.tail())
+		return fmt.Errorf("the sandbox has not ended %s after an interrupt; its last lines:\n%s",
+			stopTimeout, s.process.tail())
 	}
 }
 

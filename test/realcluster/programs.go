@@ -36,7 +36,8 @@ func targets(kubernetes string) []target {
 	const commands = "k8s.io/kubernetes/cmd/"
 	return []target{
 		{output: "./", ldflags: versionFlags(kubernetes), packages: []string{
-			commands + "kube-apiserver", commands + "kube-controller-manager", commands + "kube-scheduler", commands + "kubectl",
+			commands + "kube-apiserver", commands + "kube-controller-manager",
+			commands + "kube-scheduler", commands + "kubectl",
 		}},
 		{output: "etcd", packages: []string{"go.etcd.io/etcd/server/v3"}},
 		{output: "kwok", packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}},
@@ -91,8 +92,8 @@ func buildInto(ctx context.Context, module, dir string) error {
 		return err
 	}
 	for _, t := range targets(kubernetes) {
-		args := append([]string{"build", "-ldflags", "-s -w" + t.ldflags, "-o", unfinished + "/" + t.output}, t.packages...)
-		if _, err := output(ctx, module, "go", args...); err != nil {
+		args := []string{"build", "-ldflags", "-s -w" + t.ldflags, "-o", unfinished + "/" + t.output}
+		if _, err := output(ctx, module, "go", append(args, t.packages...)...); err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,8 @@ func buildInto(ctx context.Context, module, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.CopyFS(filepath.Join(unfinished, "stages"), os.DirFS(filepath.Join(kwok, "kustomize", "stage"))); err != nil {
+	stages := os.DirFS(filepath.Join(kwok, "kustomize", "stage"))
+	if err := os.CopyFS(filepath.Join(unfinished, "stages"), stages); err != nil {
 		return fmt.Errorf("copying the stages of kwok: %w", err)
 	}
 	if err := os.Rename(unfinished, dir); err != nil {

@@ -50,7 +50,9 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 
 // Revive starts kube-scheduler and kwok again if they have ended by themselves.
 func (c *Cluster) Revive(ctx context.Context) error {
-	for name, start := range map[string]func(context.Context) error{"kube-scheduler": c.startScheduler, "kwok": c.startKwok} {
+	for name, start := range map[string]func(context.Context) error{
+		"kube-scheduler": c.startScheduler, "kwok": c.startKwok,
+	} {
 		p := c.home.named(name)
 		if p == nil || p.ended() == nil {
 			continue

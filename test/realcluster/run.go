@@ -44,7 +44,8 @@ func (c *Cluster) Keys() []string {
 	return []string{
 		"--service-account-private-key-file", filepath.Join(dir, "sa.key"),
 		"--root-ca-file", filepath.Join(dir, "ca.crt"),
-		"--cluster-signing-cert-file", filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file", filepath.Join(dir, "ca.key"),
+		"--cluster-signing-cert-file", filepath.Join(dir, "ca.crt"),
+		"--cluster-signing-key-file", filepath.Join(dir, "ca.key"),
 	}
 }
 
@@ -111,6 +112,7 @@ func (r *Run) Interrupt() (int, error) {
 	case <-r.process.done:
 		return r.process.cmd.ProcessState.ExitCode(), nil
 	case <-time.After(stopTimeout):
-		return -1, fmt.Errorf("the run has not ended %s after an interrupt; its last lines:\n%s", stopTimeout, r.process.tail())
+		return -1, fmt.Errorf("the run has not ended %s after an interrupt; its last lines:\n%s",
+			stopTimeout, r.process.tail())
 	}
 }

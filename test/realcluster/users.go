@@ -26,7 +26,8 @@ func token(user string) string { return "token-of-" + strings.ReplaceAll(user, "
 func (c *Cluster) writeUsers() error {
 	var lines []string
 	for user, group := range map[string]string{
-		admin: "system:masters", kwok: "system:masters", provisioner: "system:masters", controllerManager: "", scheduler: "",
+		admin: "system:masters", kwok: "system:masters", provisioner: "system:masters",
+		controllerManager: "", scheduler: "",
 	} {
 		lines = append(lines, fmt.Sprintf("%s,%s,,%s", token(user), user, group))
 		if err := c.writeKubeconfig(user); err != nil {

@@ -75,7 +75,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (r *Reader) followOnce(ctx context.Context, target Target, at string, f Follower) (string, error) {
 	if at == "" {
 		var all []metav1.PartialObjectMetadata
-		version, err := r.listMetadata(ctx, target, func(page []metav1.PartialObjectMetadata) { all = append(all, page...) })
+		version, err := r.listMetadata(ctx, target, func(page []metav1.PartialObjectMetadata) {
+			all = append(all, page...)
+		})
 		if err != nil {
 			return "", err
 		}

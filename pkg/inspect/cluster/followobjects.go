@@ -30,16 +30,16 @@ type ObjectSelection struct {
 
 // ObjectChange is what has happened to the objects of a selection.
 type ObjectChange[T any] struct {
-	// Event is Added, Modified or Deleted, of one object. It is Bookmark when a watch has been established, without objects.
-	// It is empty when Objects are all that exist, which replace those known before, and with Err.
+	// Event is Added, Modified or Deleted, of one object. It is Bookmark when a watch has been established, without
+	// objects. It is empty when Objects are all that exist, which replace those known before, and with Err.
 	Event   watch.EventType
 	Objects []T
 	// Err is why the selection cannot be read at the time; it is tried again.
 	Err error
 }
 
-// ObjectFollower lists and watches full objects, and keeps of each only what its users need. It may be used for any number
-// of selections at once.
+// ObjectFollower lists and watches full objects, and keeps of each only what its users need. It may be used for any
+// number of selections at once.
 type ObjectFollower[T any] struct {
 	reader ObjectReader
 	client dynamic.Interface
@@ -47,8 +47,8 @@ type ObjectFollower[T any] struct {
 	keep   func(Kind, *unstructured.Unstructured) T
 }
 
-// NewObjectFollower makes a follower that lists by reader and watches by config. Keep converts each object as soon as it has
-// been read; it may be called concurrently.
+// NewObjectFollower makes a follower that lists by reader and watches by config. Keep converts each object as soon as
+// it has been read; it may be called concurrently.
 func NewObjectFollower[T any](
 	config *rest.Config, reader ObjectReader, c clock.Clock, keep func(Kind, *unstructured.Unstructured) T,
 ) (*ObjectFollower[T], error) {
@@ -67,8 +67,8 @@ const (
 	maxFollowPause = 30 * time.Second
 )
 
-// Follow lists the selection and watches it, and lists again when the server has forgotten where the watch was, until ctx
-// ends. It calls changed from one goroutine at a time.
+// Follow lists the selection and watches it, and lists again when the server has forgotten where the watch was, until
+// ctx ends. It calls changed from one goroutine at a time.
 func (f *ObjectFollower[T]) Follow(ctx context.Context, s ObjectSelection, changed func(ObjectChange[T])) {
 	for pause := minFollowPause; ctx.Err() == nil; pause = min(2*pause, maxFollowPause) {
 		version, err := f.list(ctx, s, changed)
@@ -88,11 +88,15 @@ func (f *ObjectFollower[T]) Follow(ctx context.Context, s ObjectSelection, chang
 	}
 }
 
-// list passes all objects of a selection to changed, and returns the resource version to watch from. That is of a moment
-// before the list, which the reader reads fast: what happened in between comes twice, and the caller must leave out the
-// older of two.
-func (f *ObjectFollower[T]) list(ctx context.Context, s ObjectSelection, changed func(ObjectChange[T])) (string, error) {
-	first, err := f.resource(s.Target).List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: s.Labels, FieldSelector: s.Fields})
+// list passes all objects of a selection to changed, and returns the resource version to watch from. That is of a
+// moment before the list, which the reader reads fast: what happened in between comes twice, and the caller must leave
+// out the older of two.
+func (f *ObjectFollower[T]) list(
+	ctx context.Context, s ObjectSelection, changed func(ObjectChange[T]),
+) (string, error) {
+	first, err := f.resource(s.Target).List(ctx, metav1.ListOptions{
+		Limit: 1, LabelSelector: s.Labels, FieldSelector: s.Fields,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +154,8 @@ func (f *ObjectFollower[T]) events(
 	}
 	watchCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watcher, err := toolswatch.NewRetryWatcherWithContext(watchCtx, version, &cache.ListWatch{WatchFuncWithContext: open})
+	opener := &cache.ListWatch{WatchFuncWithContext: open}
+	watcher, err := toolswatch.NewRetryWatcherWithContext(watchCtx, version, opener)
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", s.Kind, err)
 	}

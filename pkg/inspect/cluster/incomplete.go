@@ -54,8 +54,9 @@ type Incomplete struct {
 // Compare orders by group, resource, version, namespace and reason.
 func (i Incomplete) Compare(other Incomplete) int {
 	return cmp.Or(
-		cmp.Compare(i.Group, other.Group), cmp.Compare(i.Resource, other.Resource), cmp.Compare(i.Version, other.Version),
-		cmp.Compare(i.Namespace, other.Namespace), cmp.Compare(i.Reason, other.Reason), cmp.Compare(i.Message, other.Message),
+		cmp.Compare(i.Group, other.Group), cmp.Compare(i.Resource, other.Resource),
+		cmp.Compare(i.Version, other.Version), cmp.Compare(i.Namespace, other.Namespace),
+		cmp.Compare(i.Reason, other.Reason), cmp.Compare(i.Message, other.Message),
 	)
 }
 

@@ -82,8 +82,8 @@ func (t Target) Compare(other Target) int {
 
 // Kinds are the kinds that a server served at the time of discovery. They are immutable and may be used concurrently.
 type Kinds struct {
-	// served has every version of every kind in the order in which names are resolved: groups as the server orders them,
-	// the core group first; in a group the preferred version first.
+	// served has every version of every kind in the order in which names are resolved: groups as the server orders
+	// them, the core group first; in a group the preferred version first.
 	served     []Kind
 	preferred  []Kind
 	incomplete []Incomplete
@@ -174,7 +174,8 @@ func (k *Kinds) listKind(gvk schema.GroupVersionKind) (Kind, bool) {
 func (k *Kinds) discoveryError(gv schema.GroupVersion) error {
 	for _, i := range k.incomplete {
 		if i.Group == gv.Group && (gv.Version == "" || i.Version == gv.Version) {
-			return &GroupUnknownError{GroupVersion: schema.GroupVersion{Group: i.Group, Version: i.Version}, Message: i.Message}
+			unknown := schema.GroupVersion{Group: i.Group, Version: i.Version}
+			return &GroupUnknownError{GroupVersion: unknown, Message: i.Message}
 		}
 	}
 	return nil

@@ -109,7 +109,8 @@ func (r *Reader) listMetadata(
 		progress.addObjects(len(page))
 		each(page)
 	}
-	return pages(ctx, metav1.ListOptions{Limit: r.largePage}, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
+	first := metav1.ListOptions{Limit: r.largePage}
+	return pages(ctx, first, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
 		p := metadataPage{several: len(seen) > 0, seen: seen, each: counted}
 		err := r.stream(ctx, path, acceptPartialList, options, func(in io.Reader) error {
 			defer p.flush()

@@ -38,8 +38,8 @@ func (r *Reader) Object(ctx context.Context, kind Kind, namespace, name string) 
 type ListOptions struct {
 	// Labels and Fields are selectors as kubectl takes them; empty selects all.
 	Labels, Fields string
-	// At makes ListJSON list the state at exactly this resource version, if the server has it; else, and if it is empty,
-	// the latest. Other lists ignore it.
+	// At makes ListJSON list the state at exactly this resource version, if the server has it; else, and if it is
+	// empty, the latest. Other lists ignore it.
 	At string
 	// Whole keeps every field. Without it, objects do not have the large fields that do not affect a status (see
 	// trimUnstructured and trimTyped).

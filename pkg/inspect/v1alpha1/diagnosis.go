@@ -23,9 +23,44 @@ type Diagnosis struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// The likeliest first.
 	Causes []DiagnosedCause `json:"causes"`
+	// Controllers that were run once in dry run because what was read leaves the cause unsure. Absent if none was.
+	Trials []Trial `json:"trials,omitempty"`
 	// What could not be read, so that something may be missing.
 	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`
 }
+
+// Trial is what became of the writes of a controller that has reconciled an object in dry run.
+type Trial struct {
+	Object ObjectRef `json:"object"`
+	// The controller, and the key in its queue; absent if it could not be run.
+	Controller string `json:"controller,omitempty"`
+	Key        string `json:"key,omitempty"`
+	// What it would write, in order; of writes that are alike there is one.
+	Writes []TriedWrite `json:"writes,omitempty"`
+	// What it failed with, unless that is the answer to a write.
+	Error string `json:"error,omitempty"`
+	// Why it was not tried, or not to the end.
+	Problem string `json:"problem,omitempty"`
+}
+
+// TriedWrite is a write that the server has processed and not kept.
+type TriedWrite struct {
+	Verb string `json:"verb"`
+	// With the group, and the subresource if it is of one: deployments.apps/status.
+	Resource string `json:"resource"`
+	Name     string `json:"name,omitempty"`
+	// Accepted, Refused, NotPermitted if the user may not do it, or NotSupported if a webhook supports no dry runs.
+	Answer  string `json:"answer"`
+	Message string `json:"message,omitempty"`
+}
+
+// The values of TriedWrite.Answer.
+const (
+	TrialAccepted     = "Accepted"
+	TrialRefused      = "Refused"
+	TrialNotPermitted = "NotPermitted"
+	TrialNotSupported = "NotSupported"
+)
 
 // DiagnosedCause is a cause, and where it was found.
 type DiagnosedCause struct {

@@ -3,8 +3,8 @@
 // (`diff`). A program that reads that output may decode it into these types.
 //
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
-// docs/tree.schema.json, docs/status.schema.json, docs/why.schema.json and docs/diff.schema.json are made of these types
-// and their comments:
+// docs/tree.schema.json, docs/status.schema.json, docs/why.schema.json and docs/diff.schema.json are made of these
+// types and their comments:
 //
 //	go generate ./pkg/inspect/v1alpha1
 //

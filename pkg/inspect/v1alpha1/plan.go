@@ -13,8 +13,9 @@ type Plan struct {
 	Kind       string `json:"kind"`
 	// The version of the controllers, such as v1.37.1.
 	KubernetesVersion string `json:"kubernetesVersion"`
-	// Why the plan ends: settled (nothing is left to do but what is later), next (what was asked for; more follows), steps
-	// (there are as many as were asked for; more follow), loop (they repeat without an end), limit (there are too many).
+	// Why the plan ends: settled (nothing is left to do but what is later), next (what was asked for; more follows),
+	// steps (there are as many as were asked for; more follow), loop (they repeat without an end), limit (there are
+	// too many).
 	End   string     `json:"end"`
 	Steps []PlanStep `json:"steps"`
 	// The objects that are not at the end what they were at the beginning, in the order of their first write.

@@ -57,6 +57,7 @@ var fieldSchemas = map[string]schema{
 	"Plan.Kind":          {"const": PlanKind},
 	"Plan.End":           enum("settled", "next", "steps", "loop", "limit"),
 	"PlanWrite.Verb":     enum("create", "update", "delete"),
+	"TriedWrite.Answer":  enum(TrialAccepted, TrialRefused, TrialNotPermitted, TrialNotSupported),
 	"PlanObject.Verb":    enum("create", "update", "delete"),
 	"PlanCause.Type":     enum("watch", "retry", "timer", "reconcile", "other"),
 	"PlanCause.Event":    enum("ADDED", "MODIFIED", "DELETED", "RESYNC"),

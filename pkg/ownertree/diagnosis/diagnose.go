@@ -159,12 +159,19 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	if obj := d.objects[n.UID]; obj != nil {
 		report := inspect.Inspect(obj, nil).At(d.now)
 		report.Status = status.Facts.Status
-		o := inspect.Observations{Events: d.events[n], Controllers: d.Controllers[n.UID], Kind: d.writes[n.Kind], Now: d.now}
+		o := inspect.Observations{Events: d.events[n], Trial: d.Trials[n.UID], Kind: d.writes[n.Kind], Now: d.now}
 		if name := actsOn(n, status.Facts); name != "" {
 			o.Lease = d.leases[name]
 		}
 		out = inspect.Causes(obj, report, o)
 	}
+	for i := range out {
+		d.nameWebhook(&out[i])
+	}
+	if n == d.Asked {
+		out = append(out, d.scalingFights()...)
+	}
+	out = d.volumesElsewhere(n, out)
 	out = d.deletion(n, out)
 	if cause, dangles := d.dangling(n, status); dangles {
 		out = append(out, cause)
@@ -204,8 +211,8 @@ func (d *diagnoser) descends(n *treestatus.StatusNode) bool {
 	return true
 }
 
-// dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts, and
-// of an object that is Current itself only what is Degraded or worse.
+// dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts,
+// and of an object that is Current itself only what is Degraded or worse.
 func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNode {
 	least := treestatus.SeverityNormal + 1
 	if n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() {

@@ -1,14 +1,17 @@
 // Package diagnosis finds out why an object is not as its spec requests: it follows what is wrong with it down its
-// owner tree, and to what it uses, to the causes, and orders these, the likeliest first. It works in two steps:
+// owner tree, and to what it uses, to the causes, and orders these, the likeliest first. It works in steps:
 //
 //   - Read reads what is of interest around the object: the facts of its tree (package treestatus), what the worst of
-//     it uses, that in full, and its Events (situation.go).
+//     it uses, that in full, and its Events (situation.go), the attachments of volumes (attachments.go) and the
+//     autoscaler (scaling.go).
 //   - Situation.Diagnose, which reads nothing, looks for causes in all of that (diagnose.go): those that each object
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
 //     not exist (needs.go), Services and Ingresses that lead nowhere (network.go), and deletions that wait
 //     (deletion.go). It orders what is left when symptoms and repetitions have gone (rank.go).
+//   - Situation.ReadWebhooks reads about the webhooks that the causes name (webhooks.go).
 //
-// What controllers say that were run on a copy of the objects, or in dry run, is handed in as Situation.Controllers.
+// If the reads leave the cause unsure, Situation.Unsure names the objects whose controllers should be run on a copy or
+// in dry run; what became of their writes is handed in as Situation.Trials, and Diagnose called again (unsure.go).
 //
 // It writes no sentences for people beyond the details that inspect gives, and changes nothing in the cluster.
 package diagnosis

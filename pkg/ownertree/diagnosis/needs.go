@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -21,7 +20,7 @@ func (d *diagnoser) uses(n *ownertree.Node, status *treestatus.StatusNode, chain
 	for _, r := range d.relations[n] {
 		switch {
 		case n.Deleting != nil && r.To.Kind.Kind != "Node": // its kubelet has to end it
-		case r.Missing && r.Needed && d.lacks(n, r):
+		case r.Missing && r.Needed && d.facts.NeedsNow(r, d.objects[n.UID]):
 			out = append(out, missing(r))
 		case r.Missing || r.Unread || r.To.UID == "":
 		case d.mayExplain(n, r):
@@ -48,37 +47,6 @@ func missing(r ownertree.Relation) inspect.Cause {
 			Source: inspect.FromObject, Name: to.Kind.Kind + "/" + to.Name, Text: "does not exist",
 		}},
 	}
-}
-
-// lacks reports whether it matters that what the relation leads to does not exist. What a pod mounts or reads keeps its
-// containers from starting; once they have started it is of no concern. Without credentials for the registry an image
-// may be pulled all the same.
-func (d *diagnoser) lacks(n *ownertree.Node, r ownertree.Relation) bool {
-	facts := d.facts.Of(n)
-	switch n.Kind.GroupKind().String() {
-	case "Pod":
-	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone
-		return r.To.Kind.Kind != "PersistentVolume" || facts.Status.Status == inspect.InProgress
-	default:
-		return true
-	}
-	switch r.Type {
-	case "pulls images with":
-		return strings.Contains(facts.Reason, "Image")
-	case "runs as", "of class", "runs on":
-		return r.To.Kind.Kind == "Node"
-	}
-	return !hasStarted(d, n)
-}
-
-// hasStarted reports whether a container of a pod has ever run.
-func hasStarted(d *diagnoser, n *ownertree.Node) bool {
-	for _, c := range inspect.Containers(d.objects[n.UID]) {
-		if c.Type == inspect.MainContainer && (c.State == "running" || c.State == "terminated" || c.Restarts > 0) {
-			return true
-		}
-	}
-	return false
 }
 
 func isPod(n *ownertree.Node) bool { return n.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"} }

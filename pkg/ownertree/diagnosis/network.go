@@ -20,8 +20,8 @@ import (
 )
 
 // typed reads an object into the Go type of its kind; false if it was not read, or is not as its kind promises.
-func (d *diagnoser) typed(n *ownertree.Node, into any) bool {
-	obj := d.objects[n.UID]
+func (s *Situation) typed(n *ownertree.Node, into any) bool {
+	obj := s.objects[n.UID]
 	return obj != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into) == nil
 }
 
@@ -238,7 +238,8 @@ func (d *diagnoser) ingress(n *ownertree.Node) []inspect.Cause {
 	return out
 }
 
-// servicePorts are the names and numbers of the ports of a Service in the namespace of a node; false if it was not read.
+// servicePorts are the names and numbers of the ports of a Service in the namespace of a node; false if it was not
+// read.
 func (d *diagnoser) servicePorts(n *ownertree.Node, name string) ([]string, bool) {
 	kind, ok, err := d.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
 	if !ok || err != nil {

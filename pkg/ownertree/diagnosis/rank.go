@@ -24,8 +24,8 @@ func rank(all []*Cause) []*Cause {
 	return all
 }
 
-// compare orders causes: what explains more first, then what is surer, what stops everything else, what is nearer to the
-// root of the trouble, and what more objects show.
+// compare orders causes: what explains more first, then what is surer, what stops everything else, what is nearer to
+// the root of the trouble, and what more objects show.
 func compare(a, b *Cause) int {
 	return cmp.Or(
 		cmp.Compare(b.Weight, a.Weight),
@@ -46,7 +46,7 @@ var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 
 // precedence orders types: first what keeps a controller from acting at all, last what its user has chosen.
 func precedence(c *Cause) int {
 	switch c.Type { //nolint:exhaustive // the others are alike
-	case inspect.MissingObject, inspect.MissingKey:
+	case inspect.MissingObject, inspect.MissingKey, inspect.FieldFight:
 		return 0
 	case inspect.GenerationNotSeen:
 		if c.Certainty == inspect.Possible {
@@ -57,6 +57,10 @@ func precedence(c *Cause) int {
 		return 2
 	case inspect.PodsNotReady, inspect.StateFailed:
 		return 4
+	case inspect.MetricsUnavailable:
+		if strings.Contains(c.Detail, "missing request") {
+			return 0 // whatever its target does, what it asks for cannot be computed
+		}
 	}
 	return 1
 }

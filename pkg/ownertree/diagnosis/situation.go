@@ -20,15 +20,15 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// Situation is what was read around an object. It does not change once it has been read, but for Controllers.
+// Situation is what was read around an object. It does not change once it has been read, but for Trials.
 type Situation struct {
 	// Asked is the object whose state is to be explained.
 	Asked *ownertree.Node
 	// Incomplete is what could not be read, sorted.
 	Incomplete []cluster.Incomplete
-	// Controllers is what controllers said of objects, by uid, when they were run on a copy or in dry run. The caller may
-	// set it before Diagnose; nil is nothing.
-	Controllers map[types.UID][]inspect.Evidence
+	// Trials are what became of the writes of controllers, by the uid of the object that they reconciled, when they were
+	// run on a copy or in dry run. The caller may set it before Diagnose; nil is nothing.
+	Trials map[types.UID]inspect.Trial
 
 	graph *ownertree.Graph
 	kinds *cluster.Kinds
@@ -40,6 +40,13 @@ type Situation struct {
 	events    map[*ownertree.Node][]inspect.Event
 	leases    map[string]*inspect.Lease
 	writes    map[*cluster.Kind]*inspect.Writes // of kinds whose controllers may not run
+	// explained are the objects whose causes are looked for.
+	explained []*ownertree.Node
+	// elsewhere are the volumes of pods that are attached to other nodes than theirs.
+	elsewhere map[*ownertree.Node][]attachedElsewhere
+	// scaled is the object with its autoscalers; webhooks, by name, are those that causes name, as of ReadWebhooks.
+	scaled   []scaled
+	webhooks map[string]*webhook
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
 }
@@ -66,8 +73,8 @@ func Scope(kind cluster.Kind, namespace, name string) ownertree.Scope {
 	return ownertree.Scope{}
 }
 
-// Read reads what is of interest around an object of a graph that was collected with its Scope. The error is not nil only
-// if ctx has ended.
+// Read reads what is of interest around an object of a graph that was collected with its Scope. The error is not nil
+// only if ctx has ended.
 func Read(
 	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, g *ownertree.Graph, asked *ownertree.Node,
 	now time.Time,
@@ -77,10 +84,10 @@ func Read(
 		relations: map[*ownertree.Node][]ownertree.Relation{},
 		objects:   map[types.UID]*unstructured.Unstructured{},
 		events:    map[*ownertree.Node][]inspect.Event{}, leases: map[string]*inspect.Lease{},
-		writes: map[*cluster.Kind]*inspect.Writes{},
+		writes: map[*cluster.Kind]*inspect.Writes{}, elsewhere: map[*ownertree.Node][]attachedElsewhere{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.related, r.inFull, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
+		r.tree, r.related, r.inFull, r.attachments, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)
@@ -98,8 +105,6 @@ type situationReader struct {
 	reader *cluster.Reader
 	now    time.Time
 	unread []cluster.Incomplete
-	// explained are the objects whose causes are looked for.
-	explained []*ownertree.Node
 }
 
 // tree lays out what the object owns, and reads its facts.
@@ -127,7 +132,7 @@ func (r *situationReader) tree(ctx context.Context) error {
 func (r *situationReader) readFacts(ctx context.Context, nodes []*ownertree.Node) {
 	fresh := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return r.facts[n.UID] != nil })
 	facts, unread := treestatus.ReadFacts(ctx, r.reader, fresh, treestatus.ReadOptions{Existing: r.graph.Nodes()})
-	facts = facts.JudgeServices(r.graph, fresh)
+	facts = facts.JudgeLeads(r.graph, fresh)
 	maps.Copy(r.facts, facts)
 	r.unread = append(r.unread, unread...)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,8 +22,8 @@ type Facts struct {
 	Writer *inspect.Writer
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
-	// Selector is that of a Service; nil if it has none, or is an ExternalName.
-	Selector map[string]string
+	// Lead is where a Service or an Ingress leads to.
+	Lead
 	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
 	NotRead bool
 }
@@ -187,30 +186,6 @@ func (r *factsReader) inspect(kind *cluster.Kind, obj *unstructured.Unstructured
 	if r.options.Containers {
 		facts.Containers = inspect.Containers(obj)
 	}
-	if kind.GroupKind().String() == "Service" {
-		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
-		if serviceType != string(corev1.ServiceTypeExternalName) {
-			facts.Selector, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "selector")
-		}
-	}
+	facts.Lead = LeadOf(kind, obj)
 	return facts
-}
-
-// JudgeServices returns the facts with those of Services that select no pod replaced: their own status does not tell.
-// It does not change f.
-func (f FactsByUID) JudgeServices(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
-	out := maps.Clone(f)
-	selects := g.PodSelector()
-	for _, n := range nodes {
-		facts := f[n.UID]
-		if facts == nil || len(facts.Selector) == 0 || facts.Status.Status != inspect.Current {
-			continue
-		}
-		if some, known := selects(n.Namespace, facts.Selector); known && !some {
-			judged := *facts
-			judged.Status.Status, judged.Reason = inspect.Degraded, "selects no pod"
-			out[n.UID] = &judged
-		}
-	}
-	return out
 }

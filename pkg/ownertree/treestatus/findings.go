@@ -5,10 +5,14 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
@@ -19,6 +23,8 @@ type Findings struct {
 	Lacks []ownertree.Lack
 	// Events were reported about the object, the last first.
 	Events []ownertree.Event
+	// Cause is what its Events show to be the reason of its state; nil if they show none that the object itself does not.
+	Cause *inspect.Cause
 }
 
 // maxWarnings is how many Warnings of an object are returned.
@@ -72,6 +78,8 @@ type FindOptions struct {
 	Relations []ownertree.Relation
 	// AllEvents reads the Events of all objects; without it, only Warnings of those that are not Current.
 	AllEvents bool
+	// Now is the present time.
+	Now time.Time
 }
 
 // Found is what Find returns.
@@ -86,8 +94,8 @@ type Found struct {
 // maxExplained is of how many objects that are not Current the reasons are looked for, the worst of them.
 const maxExplained = 16
 
-// Find looks for reasons of what is not Current in a tree: what it needs and what does not exist, and Warnings. The
-// error is not nil only if ctx has ended.
+// Find looks for reasons of what is not Current in a tree: what it needs and what does not exist, Warnings, and what
+// these show to be the cause by the rules of inspect.Causes. The error is not nil only if ctx has ended.
 func Find(
 	ctx context.Context, reader *cluster.Reader, g *ownertree.Graph, branches []*ownertree.Branch, facts FactsByUID,
 	o FindOptions,
@@ -103,6 +111,11 @@ func Find(
 			return nil, err
 		}
 	}
+	objects, unread := readEach(ctx, reader, unwell)
+	found.Incomplete = append(found.Incomplete, unread...)
+	relations = slices.DeleteFunc(slices.Clone(relations), func(r ownertree.Relation) bool {
+		return r.Missing && !facts.NeedsNow(r, objects[r.From])
+	})
 	for n, lacks := range ownertree.Lacks(unwell, relations) {
 		if n.Deleting == nil {
 			found.Findings.of(n).Lacks = lacks
@@ -118,6 +131,11 @@ func Find(
 	}
 	for n, all := range events {
 		found.Findings.of(n).Events = all
+	}
+	for n, obj := range objects {
+		if cause := causeOf(obj, facts.Of(n), events[n], o.Now); cause != nil {
+			found.Findings.of(n).Cause = cause
+		}
 	}
 	found.Searched = len(about) > 0
 	found.Incomplete = cluster.SortIncomplete(append(found.Incomplete, unread...))
@@ -141,4 +159,72 @@ func unexplained(tops []*StatusNode) []*ownertree.Node {
 		out = append(out, n.Branch.Node)
 	}
 	return out
+}
+
+// readEach reads nodes in full; those that have gone are left out.
+func readEach(
+	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node,
+) (map[*ownertree.Node]*unstructured.Unstructured, []cluster.Incomplete) {
+	var ids []cluster.ObjectID
+	for _, n := range nodes {
+		ids = append(ids, idOf(n))
+	}
+	out := map[*ownertree.Node]*unstructured.Unstructured{}
+	var mu sync.Mutex
+	unread := cluster.ReadEach(ctx, reader, ids, func(i int, obj *unstructured.Unstructured) {
+		if obj == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out[nodes[i]] = obj
+	})
+	return out, unread
+}
+
+// causeOf is the cause that the Events of an object show; nil if they show none, or the object shows as much by itself:
+// then its own reason has it.
+func causeOf(obj *unstructured.Unstructured, facts *Facts, events []ownertree.Event, now time.Time) *inspect.Cause {
+	report := inspect.Inspect(obj, nil).At(now)
+	report.Status = facts.Status
+	var best *inspect.Cause
+	for _, c := range inspect.Causes(obj, report, inspect.Observations{Events: events, Now: now}) {
+		if c.Weight > inspect.Symptom && (best == nil || c.Weight > best.Weight) {
+			best = &c
+		}
+	}
+	reported := func(e inspect.Evidence) bool { return e.Source == inspect.FromEvent }
+	if best == nil || !slices.ContainsFunc(best.Evidence, reported) {
+		return nil
+	}
+	return best
+}
+
+// NeedsNow reports whether it matters to the state of what a relation comes from that what it leads to does not exist,
+// where that is needed at all. What a pod mounts or reads keeps its containers from starting; once they have started it
+// is of no concern. Without credentials for the registry an image may be pulled all the same. The object is what the
+// relation comes from; nil if it was not read.
+func (f FactsByUID) NeedsNow(r ownertree.Relation, obj *unstructured.Unstructured) bool {
+	facts := f.Of(r.From)
+	switch r.From.Kind.GroupKind().String() {
+	case "Pod":
+	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone
+		return r.To.Kind.Kind != "PersistentVolume" || facts.Status.Status == inspect.InProgress
+	default:
+		return true
+	}
+	switch r.Type {
+	case "pulls images with":
+		return strings.Contains(facts.Reason, "Image")
+	case "runs as", "of class", "runs on":
+		return r.To.Kind.Kind == "Node"
+	}
+	return !hasStarted(obj)
+}
+
+// hasStarted reports whether a container of a pod has ever run.
+func hasStarted(pod *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(inspect.Containers(pod), func(c inspect.Container) bool {
+		return c.Type == inspect.MainContainer && (c.State == "running" || c.State == "terminated" || c.Restarts > 0)
+	})
 }

@@ -135,7 +135,7 @@ func (c *Checker) denied(ctx context.Context, of needs) ([]Need, error) {
 	group.SetLimit(maxConcurrent)
 	var mu sync.Mutex
 	missing := needs{}
-	for _, permission := range slices.SortedFunc(maps.Keys(of), Permission.Compare) {
+	for _, permission := range SortedPermissions(of) {
 		group.Go(func() error {
 			allowed, err := c.allowed(ctx, known[permission.Namespace], permission)
 			if err != nil || allowed {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -64,6 +65,13 @@ func (r Permission) Compare(other Permission) int {
 		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Group, other.Group),
 		cmp.Compare(r.Resource, other.Resource), cmp.Compare(r.Name, other.Name), cmp.Compare(r.Verb, other.Verb),
 	)
+}
+
+// SortedPermissions returns the keys of a map, sorted.
+func SortedPermissions[V any](of map[Permission]V) []Permission {
+	out := slices.Collect(maps.Keys(of))
+	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
+	return out
 }
 
 // Need is a permission that controllers need.

@@ -101,14 +101,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		a.address = s.listener.Address
 	}
 	a.copied = len(o.Objects) > 0
-	a.serviceRanges = serviceRanges(o.Objects)
-	switch a.serviceRangesGiven = a.serviceRanges != nil; {
-	case a.serviceRangesGiven:
-	case len(o.ServiceRanges) > 0:
-		a.serviceRanges = o.ServiceRanges
-	default:
-		a.serviceRanges = []string{serviceRange}
-	}
+	a.chooseServiceRanges()
 	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)
 
@@ -146,6 +139,19 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)
 	}
 	return a, err
+}
+
+// chooseServiceRanges sets the ranges of the addresses of Services: those of the ServiceCIDRs among the objects, else
+// those of the options, else kubeadm's.
+func (a *assembly) chooseServiceRanges() {
+	a.serviceRanges = serviceRanges(a.options.Objects)
+	switch a.serviceRangesGiven = a.serviceRanges != nil; {
+	case a.serviceRangesGiven:
+	case len(a.options.ServiceRanges) > 0:
+		a.serviceRanges = a.options.ServiceRanges
+	default:
+		a.serviceRanges = []string{serviceRange}
+	}
 }
 
 // build makes the two generic servers and connects them.

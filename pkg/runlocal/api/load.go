@@ -173,7 +173,8 @@ func serviceRanges(objects []StoredObject) []string {
 	var all []networkingv1.ServiceCIDR
 	for i := range objects {
 		var one networkingv1.ServiceCIDR
-		if objects[i].resource() != networkingv1.Resource("servicecidrs") || json.Unmarshal(objects[i].JSON, &one) != nil {
+		if objects[i].resource() != networkingv1.Resource("servicecidrs") ||
+			json.Unmarshal(objects[i].JSON, &one) != nil {
 			continue
 		}
 		valid := !slices.ContainsFunc(one.Spec.CIDRs, func(text string) bool {

@@ -37,8 +37,8 @@ func (k noKubelet) GetConnectionInfo(ctx context.Context, node types.NodeName) (
 		Status: metav1.StatusFailure,
 		Code:   http.StatusNotImplemented,
 		Reason: "NotImplemented",
-		Message: fmt.Sprintf("node %q has no kubelet: %v, so there are no logs and nothing to exec, attach or forward to",
-			node, errNoPodNetwork),
+		Message: fmt.Sprintf("node %q has no kubelet: %v, "+
+			"so there are no logs and nothing to exec, attach or forward to", node, errNoPodNetwork),
 	}}
 }
 

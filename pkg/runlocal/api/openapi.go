@@ -254,7 +254,7 @@ func serveBuiltIn(document http.Handler, w http.ResponseWriter, r *http.Request)
 		w.Header().Set("Expires", time.Now().Add(documentLifetime).UTC().Format(http.TimeFormat))
 	default:
 		current := documentURL(strings.TrimPrefix(r.URL.Path, openAPIV3Path+"/"))
-		http.Redirect(w, r, current, http.StatusMovedPermanently) //nolint:gosec // G710: it begins with a path of this server
+		http.Redirect(w, r, current, http.StatusMovedPermanently) //nolint:gosec // G710: it is a path of this server
 		return
 	}
 	query.Del("hash")

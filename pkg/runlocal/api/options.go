@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -47,15 +48,15 @@ type Options struct {
 	Components map[string]func() error
 
 	// Objects are there from the beginning, as they are, beside those that the server itself makes where they are
-	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes come
-	// after: that of the newest list they were read from. The server reads Objects until Start has returned.
+	// missing; see Server.Unloaded for those that it does not have. ResourceVersion is the least version that writes
+	// come after: that of the newest list they were read from. The server reads Objects until Start has returned.
 	Objects         []StoredObject
 	ResourceVersion uint64
 	// CheckObjects checks built-in Objects as if a client wrote them, and leaves out those that are not valid: for objects
 	// that come from no API server, on which controllers could fail.
 	CheckObjects bool
-	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first, if
-	// Objects have no ServiceCIDR; nil means kubeadm's default.
+	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first,
+	// if Objects have no ServiceCIDR; nil means kubeadm's default.
 	ServiceRanges []string
 
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
@@ -63,9 +64,9 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// NewUID, if not nil, returns the uid of each object that is created, which is random without. It must be safe for
-	// concurrent use.
-	NewUID func() types.UID
+	// NewUID, if not nil, returns the uid of an object of the resource that is created; empty, and without it, uids are
+	// random. It must be safe for concurrent use. See memstore.Options for the resources that it is for.
+	NewUID func(schema.GroupResource) types.UID
 	// Clock drives the expiry of objects with a time to live, such as Events, and the compaction of old states, at
 	// which lists can be continued for five to ten minutes. Nil means the real clock. Upstream's code, creation
 	// timestamps included, always reads the real clock.

@@ -36,8 +36,8 @@ const (
 )
 
 // serviceAddresses returns upstream's allocators of cluster addresses, one for each family of the service ranges, and
-// the primary family: a Service's address is an IPAddress object, and ranges are ServiceCIDR objects. They run until the
-// storage of services is destroyed.
+// the primary family: a Service's address is an IPAddress object, and ranges are ServiceCIDR objects. They run until
+// the storage of services is destroyed.
 func (p *coreProvider) serviceAddresses() (map[core.IPFamily]ipallocator.Interface, core.IPFamily, error) {
 	networking := p.Informers.Networking().V1()
 	allocators := map[core.IPFamily]ipallocator.Interface{}

@@ -24,7 +24,9 @@ func deploymentController() Controller {
 		Reads: []schema.GroupResource{
 			{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"}, {Resource: "pods"},
 		},
-		Writes:  []schema.GroupResource{{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"}},
+		Writes: []schema.GroupResource{
+			{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"},
+		},
 		workers: 5,
 		build:   buildDeployment,
 	}
@@ -94,11 +96,12 @@ func daemonSetController() Controller {
 		Short:   "daemonset",
 		Aliases: []string{"daemonset"},
 		Reads: []schema.GroupResource{
-			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"},
-			{Resource: "nodes"},
+			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"},
+			{Resource: "pods"}, {Resource: "nodes"},
 		},
 		Writes: []schema.GroupResource{
-			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"}, {Resource: "pods"},
+			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"},
+			{Resource: "pods"},
 		},
 		workers: 2,
 		build:   buildDaemonSet,

@@ -85,9 +85,10 @@ func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, erro
 		return nil, fmt.Errorf("signing with the private key of service accounts: %w", err)
 	}
 	core := e.informers.Core().V1()
-	c, err := serviceaccountcontroller.NewTokensController(klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(),
-		e.client,
-		serviceaccountcontroller.TokensControllerOptions{TokenGenerator: signer, RootCA: e.authority.RootCA})
+	c, err := serviceaccountcontroller.NewTokensController(
+		klog.FromContext(ctx), core.ServiceAccounts(), core.Secrets(), e.client,
+		serviceaccountcontroller.TokensControllerOptions{TokenGenerator: signer, RootCA: e.authority.RootCA},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -104,20 +105,23 @@ const legacyTokenMaxAge = 365 * 24 * time.Hour
 // has no queue: it checks all tokens once a day. Their age is counted by now.
 func legacyTokenCleaner(now clock.Clock) Controller {
 	return Controller{
-		Name:              names.LegacyServiceAccountTokenCleanerController,
-		Short:             "legacy-service-account-token-cleaner",
-		Aliases:           []string{"legacy-service-account-token-cleaner"},
-		Reads:             []schema.GroupResource{{Resource: "serviceaccounts"}, {Resource: "secrets"}, {Resource: "pods"}},
+		Name:    names.LegacyServiceAccountTokenCleanerController,
+		Short:   "legacy-service-account-token-cleaner",
+		Aliases: []string{"legacy-service-account-token-cleaner"},
+		Reads: []schema.GroupResource{
+			{Resource: "serviceaccounts"}, {Resource: "secrets"}, {Resource: "pods"},
+		},
 		Writes:            []schema.GroupResource{{Resource: "secrets"}},
 		ClusterScopedWork: true,
 		workers:           1, // its Run takes no other number
 		build: func(_ context.Context, e environment) (runFunc, error) {
 			core := e.informers.Core().V1()
-			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(core.ServiceAccounts(), core.Secrets(), core.Pods(),
-				e.client, now,
+			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(
+				core.ServiceAccounts(), core.Secrets(), core.Pods(), e.client, now,
 				serviceaccountcontroller.LegacySATokenCleanerOptions{
 					CleanUpPeriod: legacyTokenMaxAge, SyncInterval: serviceaccountcontroller.DefaultCleanerSyncInterval,
-				})
+				},
+			)
 			if err != nil {
 				return nil, err
 			}

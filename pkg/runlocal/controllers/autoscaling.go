@@ -84,7 +84,8 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 	run := func(ctx context.Context, workers int) {
 		var running sync.WaitGroup
 		running.Go(func() {
-			custom_metrics.PeriodicallyInvalidate(versions, config.HorizontalPodAutoscalerSyncPeriod.Duration, ctx.Done())
+			custom_metrics.PeriodicallyInvalidate(
+				versions, config.HorizontalPodAutoscalerSyncPeriod.Duration, ctx.Done())
 		})
 		running.Go(func() { c.Run(ctx, workers) })
 		running.Wait()
@@ -104,5 +105,6 @@ func metricsClient(
 	if err != nil {
 		return nil, fmt.Errorf("making the client of external metrics: %w", err)
 	}
-	return metrics.NewRESTMetricsClient(resources, custom_metrics.NewForConfig(e.config, mapper, versions), external), nil
+	custom := custom_metrics.NewForConfig(e.config, mapper, versions)
+	return metrics.NewRESTMetricsClient(resources, custom, external), nil
 }

@@ -28,7 +28,8 @@ func jobController() Controller {
 // buildJob passes no informers of Workloads and PodGroups: they are for a feature gate that is off by default
 // (WorkloadWithJob).
 func buildJob(ctx context.Context, e environment) (runFunc, error) {
-	c, err := job.NewController(ctx, e.client, e.informers.Core().V1().Pods(), e.informers.Batch().V1().Jobs(), nil, nil)
+	pods, jobs := e.informers.Core().V1().Pods(), e.informers.Batch().V1().Jobs()
+	c, err := job.NewController(ctx, e.client, pods, jobs, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -78,8 +78,8 @@ func (r collectorResource) Get(
 	ctx context.Context, name string, o metav1.GetOptions, subresources ...string,
 ) (*metav1.PartialObjectMetadata, error) {
 	if err := r.lists.leftOut(r.resource); err != nil {
-		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w", r.resource.GroupResource(),
-			name, err)
+		return nil, fmt.Errorf("looking up %s %q, of which the collector cannot know all: %w",
+			r.resource.GroupResource(), name, err)
 	}
 	return r.ResourceInterface.Get(ctx, name, o, subresources...)
 }
@@ -94,7 +94,8 @@ func (r collectorResource) Patch(
 			return nil, err
 		}
 		if slices.Contains(owner.Finalizers, metav1.FinalizerOrphanDependents) {
-			return nil, fmt.Errorf("orphaning the dependents of %s %q, which may have some that the collector cannot know: %w",
+			return nil, fmt.Errorf("orphaning the dependents of %s %q, "+
+				"which may have some that the collector cannot know: %w",
 				r.resource.GroupResource(), name, unlisted)
 		}
 	}
@@ -107,7 +108,8 @@ func endsOrphaning(pt types.PatchType, data []byte) bool {
 	var patch struct {
 		Metadata struct{ Finalizers []string }
 	}
-	if pt != types.MergePatchType || !bytes.Contains(data, []byte(`"finalizers"`)) || json.Unmarshal(data, &patch) != nil {
+	if pt != types.MergePatchType || !bytes.Contains(data, []byte(`"finalizers"`)) ||
+		json.Unmarshal(data, &patch) != nil {
 		return false
 	}
 	return !slices.Contains(patch.Metadata.Finalizers, metav1.FinalizerOrphanDependents)

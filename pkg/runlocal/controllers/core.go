@@ -86,7 +86,8 @@ func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	c := namespace.NewNamespaceController(
-		ctx, client, contents, kinds, e.informers.Core().V1().Namespaces(), namespaceSyncPeriod, corev1.FinalizerKubernetes,
+		ctx, client, contents, kinds,
+		e.informers.Core().V1().Namespaces(), namespaceSyncPeriod, corev1.FinalizerKubernetes,
 	)
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)

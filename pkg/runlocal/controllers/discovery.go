@@ -70,7 +70,8 @@ func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 		ctx, core.Pods(), core.Services(), core.Nodes(), e.informers.Discovery().V1().EndpointSlices(),
 		maxEndpointsPerSlice, e.client, noBatching,
 	)
-	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces}) // topologyQueue has a single key, for all changes of nodes
+	// topologyQueue has a single key, for all changes of nodes.
+	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces})
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}

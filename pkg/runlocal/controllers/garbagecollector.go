@@ -135,11 +135,13 @@ func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, e
 	started := make(chan struct{})
 	close(started) // the collector is run when the other informers have synced
 	graph := &dependencyGraph{
-		GraphBuilder: gc.NewDependencyGraphBuilder(ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started),
-		client:       client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
+		GraphBuilder: gc.NewDependencyGraphBuilder(
+			ctx, client, mapper, gc.DefaultIgnoredResources(), monitors, started),
+		client: client, mapper: mapper, monitors: monitors, delivered: e.tap.Delivered,
 	}
 	kinds := &servedKinds{
-		DiscoveryClient: discoverer, onServed: monitors.StopUnserved, listed: monitors.Synced, watched: graph.IsResourceSynced,
+		DiscoveryClient: discoverer,
+		onServed:        monitors.StopUnserved, listed: monitors.Synced, watched: graph.IsResourceSynced,
 		lists: lists, listFailureTimeout: cmp.Or(e.listFailureTimeout, listFailureTimeout),
 		resources: map[schema.GroupKind]string{}, unread: e.unread,
 	}
@@ -172,7 +174,9 @@ func definitionChanges(monitors *tap.MetadataInformers) func() uint64 {
 // collectorTraits are how the garbage collector differs from other controllers: it logs at level 5 that it does not
 // know an owner's kind, and adds a key again while no watch event has shown the owner that it waits for.
 func collectorTraits(kinds *servedKinds) tap.ControllerTraits {
-	return tap.ControllerTraits{ErrorLevel: 5, RequeuesWithoutError: true, FormatValue: kinds.value, FormatError: stripNodeDumps}
+	return tap.ControllerTraits{
+		ErrorLevel: 5, RequeuesWithoutError: true, FormatValue: kinds.value, FormatError: stripNodeDumps,
+	}
 }
 
 // value returns the text of a logged object or owner reference, as in keys; "" for other values.

@@ -31,9 +31,9 @@ func disruptionController() Controller {
 		Short:   "disruption",
 		Aliases: []string{"disruption"},
 		Reads: []schema.GroupResource{
-			{Resource: "pods"}, {Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "replicationcontrollers"},
-			{Group: "apps", Resource: "replicasets"}, {Group: "apps", Resource: "deployments"},
-			{Group: "apps", Resource: "statefulsets"},
+			{Resource: "pods"}, {Group: "policy", Resource: "poddisruptionbudgets"},
+			{Resource: "replicationcontrollers"}, {Group: "apps", Resource: "replicasets"},
+			{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "statefulsets"},
 		},
 		Writes:  []schema.GroupResource{{Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "pods"}},
 		Needs:   []Need{NeedsMapper, NeedsScale},

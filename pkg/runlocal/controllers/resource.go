@@ -71,7 +71,8 @@ func deviceTaintEviction() Controller {
 		Reads: []schema.GroupResource{
 			{Resource: "pods"}, {Group: "resource.k8s.io", Resource: "resourceclaims"},
 			{Group: "resource.k8s.io", Resource: "resourceslices"},
-			{Group: "resource.k8s.io", Resource: "devicetaintrules"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
+			{Group: "resource.k8s.io", Resource: "devicetaintrules"},
+			{Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "pods"}, {Group: "resource.k8s.io", Resource: "devicetaintrules"}},
 		Danger:  "deletes pods by taints of devices that it may see late",
@@ -95,7 +96,8 @@ func (w deviceTaintWork) text() string {
 
 // buildDeviceTaintEviction taps the queue when the controller runs: upstream makes it in Run, not in the constructor.
 func buildDeviceTaintEviction(_ context.Context, e environment) (runFunc, error) {
-	if err := tap.CheckQueueField[deviceTaintWork](reflect.TypeFor[devicetainteviction.Controller](), "workqueue"); err != nil {
+	controller := reflect.TypeFor[devicetainteviction.Controller]()
+	if err := tap.CheckQueueField[deviceTaintWork](controller, "workqueue"); err != nil {
 		return nil, err
 	}
 	resources := e.informers.Resource().V1()

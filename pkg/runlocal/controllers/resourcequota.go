@@ -32,7 +32,8 @@ func resourceQuotaController() Controller {
 		Reads: []schema.GroupResource{
 			{Group: "*", Resource: "*"},
 			// The controller waits for these.
-			{Group: "resource.k8s.io", Resource: "resourceclaims"}, {Group: "resource.k8s.io", Resource: "deviceclasses"},
+			{Group: "resource.k8s.io", Resource: "resourceclaims"},
+			{Group: "resource.k8s.io", Resource: "deviceclasses"},
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},

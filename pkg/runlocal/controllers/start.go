@@ -33,9 +33,9 @@ type Deps struct {
 	// Collector is called, always from the same goroutine, when what the garbage collector sees has changed. It may be
 	// nil.
 	Collector func(CollectorView)
-	// Unread are kinds of which the API may lack objects, because it is a copy that could not be read whole, and why. The
-	// garbage collector destroys nothing because of objects of these kinds that it does not see. The resource "*" means
-	// all of its API group.
+	// Unread are kinds of which the API may lack objects, because it is a copy that could not be read whole, and why.
+	// The garbage collector destroys nothing because of objects of these kinds that it does not see. The resource "*"
+	// means all of its API group.
 	Unread []UnlistedKind
 	// Autoscaling holds the periods of the horizontal pod autoscaler.
 	Autoscaling Autoscaling

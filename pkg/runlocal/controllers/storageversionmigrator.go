@@ -126,7 +126,8 @@ func (p migratorControllers) observe(c *tap.Controller) error {
 	if err := tap.SwapQueue(c, p.migrator, "queue", stringKey); err != nil {
 		return err
 	}
-	if err := tap.SwapQueue(c, p.versions, "queue", func(name string) string { return "version of " + name }); err != nil {
+	versionKey := func(name string) string { return "version of " + name }
+	if err := tap.SwapQueue(c, p.versions, "queue", versionKey); err != nil {
 		return err
 	}
 	return tap.SwapQueue(c, p.runner, "queue", func(r metav1.GroupResource) string {

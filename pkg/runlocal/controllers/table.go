@@ -14,8 +14,8 @@ func running() []Controller {
 		clusterRoleAggregation(), bootstrapSigner(), tokenCleaner(), legacyTokenCleaner(clock.RealClock{}),
 		// Workloads.
 		deploymentController(), replicaSetController(), replicationController(), statefulSetController(),
-		daemonSetController(),
-		jobController(), cronJobController(), ttlAfterFinishedController(), disruptionController(), podAutoscalerController(),
+		daemonSetController(), jobController(), cronJobController(), ttlAfterFinishedController(),
+		disruptionController(), podAutoscalerController(),
 		// Endpoints of services.
 		endpointsController(), endpointSliceController(), endpointSliceMirroringController(),
 		// Controllers of all kinds.

@@ -53,7 +53,8 @@ func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
 		c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
 			KubeClient: recyclingClient{e.client}, SyncPeriod: syncPeriod, VolumePlugins: volumePlugins(),
 			VolumeInformer: core.PersistentVolumes(), ClaimInformer: core.PersistentVolumeClaims(),
-			ClassInformer: e.informers.Storage().V1().StorageClasses(), PodInformer: core.Pods(), NodeInformer: core.Nodes(),
+			ClassInformer: e.informers.Storage().V1().StorageClasses(),
+			PodInformer:   core.Pods(), NodeInformer: core.Nodes(),
 			EnableDynamicProvisioning: true,
 		})
 		if err != nil {
@@ -65,9 +66,8 @@ func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
 				return run, err
 			}
 		}
-		return run, tap.SwapField(e.tap, c, "runningOperations", func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap {
-			return heldOperations{m, e.tap}
-		})
+		held := func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap { return heldOperations{m, e.tap} }
+		return run, tap.SwapField(e.tap, c, "runningOperations", held)
 	}
 }
 
@@ -156,8 +156,8 @@ func claimProtection() Controller {
 
 func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
-	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(),
-		e.client)
+	c, err := pvcprotection.NewPVCProtectionController(
+		klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(), e.client)
 	if err != nil {
 		return nil, err
 	}

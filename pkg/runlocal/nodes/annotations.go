@@ -137,7 +137,8 @@ func parseExitCodes(value string) (map[string]int32, error) {
 	codes := map[string]int32{}
 	for pair := range strings.SplitSeq(value, ",") {
 		index, code, both := strings.Cut(pair, "=")
-		if number, err := strconv.ParseUint(index, 10, 31); err != nil || !both || strconv.FormatUint(number, 10) != index {
+		number, err := strconv.ParseUint(index, 10, 31)
+		if err != nil || !both || strconv.FormatUint(number, 10) != index {
 			return nil, fmt.Errorf("%q is not a completion index and a code such as 1=3", pair)
 		}
 		if _, twice := codes[index]; twice {

@@ -147,7 +147,8 @@ func (c *container) start(at time.Time) []containerEvent {
 	c.state, c.since, c.started = running, at, at
 	image := fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", c.spec.Image)
 	if c.spec.ImagePullPolicy == corev1.PullAlways {
-		image = fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", c.spec.Image)
+		image = fmt.Sprintf("Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.",
+			c.spec.Image)
 	}
 	return []containerEvent{
 		{container: c.spec.Name, reason: "Pulled", message: image},
@@ -278,8 +279,9 @@ func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatu
 	case backingOff:
 		s.LastTerminationState.Terminated = c.lastExit().terminated(pod, c.spec.Name)
 		s.State.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  reasonCrashLoopBackOff,
-			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", c.backoff, c.spec.Name, podText(pod)),
+			Reason: reasonCrashLoopBackOff,
+			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s",
+				c.backoff, c.spec.Name, podText(pod)),
 		}
 	}
 	if c.state == running || c.state == exited || c.state == backingOff {

@@ -13,8 +13,8 @@
 //   - nodes.go starts and stops scheduler and kubelet, from Options; builder.go makes their clients, recorders and
 //     watches. node.go has the Node objects, heartbeat.go the leases and conditions that kubelets renew.
 //   - scheduler.go: from a pod without a node to its binding, or to why there is none and when it is tried again. It
-//     decides by schedulercache.go (what is free on which node), filters.go (why a node does not fit, which one is best) and
-//     volumebinding.go (claims that must be bound first).
+//     decides by schedulercache.go (what is free on which node), filters.go (why a node does not fit, which one is
+//     best) and volumebinding.go (claims that must be bound first).
 //   - kubelet.go: from a bound pod to its status. podstate.go and container.go simulate what runs, podstatus.go writes
 //     it as a status, annotations.go reads what is to fail, addresses.go gives out addresses.
 //   - recorder.go writes the Events of both; meter.go tells what containers use.

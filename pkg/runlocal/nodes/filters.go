@@ -60,10 +60,11 @@ func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {
 // toleratesAll reports whether the pod tolerates all taints of the node that keep pods away. PreferNoSchedule does not:
 // see score.
 func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
-	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations,
-		func(t *corev1.Taint) bool {
-			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-		}, false)
+	keepsAway := func(t *corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	}
+	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(
+		logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, keepsAway, false)
 	return !untolerated
 }
 

@@ -273,7 +273,8 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 // finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does.
 // With a grace period of 0 that was done before, and the pod is kept by a finalizer.
 func (k *kubelet) finish(ctx context.Context, ps *podState, pod *corev1.Pod) error {
-	if grace := pod.DeletionGracePeriodSeconds; ps.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
+	grace := pod.DeletionGracePeriodSeconds
+	if ps.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {
 		return nil
 	}
 	err := k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{

@@ -77,7 +77,9 @@ func newNode(n int, capacity corev1.ResourceList, version string, now time.Time)
 // nodeConditions returns the conditions of a healthy node, with the order and texts of
 // pkg/kubelet/nodestatus/setters.go.
 func nodeConditions(now time.Time) []corev1.NodeCondition {
-	condition := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
+	condition := func(
+		t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string,
+	) corev1.NodeCondition {
 		return corev1.NodeCondition{
 			Type: t, Status: s, Reason: reason, Message: message,
 			LastHeartbeatTime: *seconds(now), LastTransitionTime: *seconds(now),
@@ -86,7 +88,8 @@ func nodeConditions(now time.Time) []corev1.NodeCondition {
 	return []corev1.NodeCondition{
 		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
 			"kubelet has sufficient memory available"),
-		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+		condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure",
+			"kubelet has no disk pressure"),
 		condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID",
 			"kubelet has sufficient PID available"),
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"),

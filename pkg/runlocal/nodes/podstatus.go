@@ -211,7 +211,8 @@ func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady cor
 		}
 	}
 	if len(problems) > 0 {
-		c.Status, c.Reason, c.Message = corev1.ConditionFalse, reasonReadinessGatesNotReady, strings.Join(problems, ", ")
+		c.Status, c.Reason = corev1.ConditionFalse, reasonReadinessGatesNotReady
+		c.Message = strings.Join(problems, ", ")
 	}
 	return c
 }

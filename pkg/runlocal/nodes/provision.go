@@ -33,7 +33,9 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 	}
 	mode, policy := storagev1.VolumeBindingWaitForFirstConsumer, corev1.PersistentVolumeReclaimDelete
 	_, err = classes.Create(ctx, &storagev1.StorageClass{
-		ObjectMeta:  metav1.ObjectMeta{Name: DefaultStorageClass, Annotations: map[string]string{isDefaultClass: "true"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: DefaultStorageClass, Annotations: map[string]string{isDefaultClass: "true"},
+		},
 		Provisioner: Provisioner, VolumeBindingMode: &mode, ReclaimPolicy: &policy,
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -69,7 +71,8 @@ func (p *provisioner) provision(ctx context.Context, r engine.Request) error {
 	name := volumehelpers.GetPersistentVolumeClaimClass(claim)
 	class, err := p.classes.Get(name)
 	if apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).Info("The claim's StorageClass is not there", "claim", klog.KObj(claim), "storageClass", name)
+		klog.FromContext(ctx).Info("The claim's StorageClass is not there",
+			"claim", klog.KObj(claim), "storageClass", name)
 		return nil // onClass enqueues the claim again
 	}
 	if err != nil {
@@ -132,7 +135,8 @@ func (p *provisioner) makeVolume(
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making volume %q: %w", volume.Name, err)
 	}
-	p.events.Event(claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume "+volume.Name)
+	p.events.Event(claim, corev1.EventTypeNormal, "ProvisioningSucceeded",
+		"Successfully provisioned volume "+volume.Name)
 	return nil
 }
 

@@ -100,7 +100,8 @@ func StartProvisioner(ctx context.Context, o ProvisionerOptions) (*RunningProvis
 	}
 	// Events that are not written yet when ctx ends are written before the broadcaster is shut down.
 	broadcaster := record.NewBroadcaster(record.WithContext(observer.Context(context.WithoutCancel(ctx))))
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
+	events := client.CoreV1().Events(corev1.NamespaceAll)
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: events})
 	p := &RunningProvisioner{events: broadcaster, finished: make(chan struct{})}
 	if p.controller, err = newProvisioner(ctx, o, observer, client, broadcaster); err == nil {
 		err = p.controller.Start(ctx)

@@ -84,7 +84,10 @@ type writtenEvent struct {
 
 // newRecorder returns a recorder that writes nothing until run. busy must not block; it is called often.
 func newRecorder(w eventWriter, clk clock.WithTicker, busy func() bool) *recorder {
-	return &recorder{writer: w, clock: clk, busy: busy, wake: make(chan struct{}, 1), written: map[string]*writtenEvent{}}
+	return &recorder{
+		writer: w, clock: clk, busy: busy,
+		wake: make(chan struct{}, 1), written: map[string]*writtenEvent{},
+	}
 }
 
 // record queues an event to be written. It does nothing on a nil recorder.

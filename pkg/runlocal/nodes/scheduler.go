@@ -117,7 +117,8 @@ func (s *scheduler) onNode(e engine.Event) []engine.Request {
 // needsScheduling reports whether this scheduler has to bind the pod. Of gated pods the API server sets the condition.
 func needsScheduling(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == corev1.DefaultSchedulerName &&
-		pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase) && len(pod.Spec.SchedulingGates) == 0
+		len(pod.Spec.SchedulingGates) == 0 &&
+		pod.DeletionTimestamp == nil && !podutil.IsPodPhaseTerminal(pod.Status.Phase)
 }
 
 // Reconcile implements engine.Reconciler: it binds the pod, or writes why it cannot be bound.
@@ -190,14 +191,15 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 func (s *scheduler) unschedulable(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *fitError,
 ) (engine.Result, error) {
+	logger := klog.FromContext(ctx)
 	switch {
 	case why.bindError != "":
-		klog.FromContext(ctx).Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.bindError)
+		logger.Info("Error scheduling pod; retrying", "pod", klog.KObj(pod), "err", why.bindError)
 	case why.nodes == 0:
-		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod",
-			klog.KObj(pod))
+		logger.V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting",
+			"pod", klog.KObj(pod))
 	default:
-		klog.FromContext(ctx).V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
+		logger.V(2).Info("Unable to schedule pod; no fit; waiting", "pod", klog.KObj(pod), "err", why.String())
 	}
 	backoff := s.addWaiting(r, pod.UID, why)
 	message := why.String()
@@ -208,9 +210,10 @@ func (s *scheduler) unschedulable(
 		regarding: regarding(pod, ""), warning: true, reason: "FailedScheduling", message: message, at: s.clock.Now(),
 	})
 	status := pod.Status.DeepCopy()
+	observed := podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled)
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
 		Type:               corev1.PodScheduled,
-		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		ObservedGeneration: observed,
 		Status:             corev1.ConditionFalse,
 		Reason:             reason,
 		Message:            why.String(),
@@ -279,8 +282,8 @@ func (s *scheduler) retryLackingRoom() {
 }
 
 // retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as
-// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities. With initial, because
-// of an object that was there before, pods are left out that did not fit then already.
+// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities. With initial,
+// because of an object that was there before, pods are left out that did not fit then already.
 func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request

@@ -157,8 +157,11 @@ func (n *names) learnOne(obj *unstructured.Unstructured) {
 	}
 }
 
-// newUID is api.Options.NewUID: each uid is less than those before.
-func (n *names) newUID() types.UID {
+// newUID is api.Options.NewUID: the uid of each pod is less than those before.
+func (n *names) newUID(r schema.GroupResource) types.UID {
+	if r != (schema.GroupResource{Resource: "pods"}) {
+		return ""
+	}
 	return types.UID(fmt.Sprintf("ffffffff-ffff-4fff-bfff-%012x", 1<<48-n.uids.Add(1)))
 }
 

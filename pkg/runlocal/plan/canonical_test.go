@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -63,7 +64,7 @@ func TestEqualPods(t *testing.T) {
 	for _, letter := range generatedLetters[:12] {
 		name := "web-" + strings.Repeat(string(letter), generatedLength)
 		n.learn([]api.Write{{After: pod(name, "a")}})
-		uid := n.newUID()
+		uid := n.newUID(schema.GroupResource{Resource: "pods"})
 		if before != "" && uid >= before {
 			t.Errorf("uid %s after %s", uid, before)
 		}

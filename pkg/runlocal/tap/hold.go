@@ -62,8 +62,11 @@ func (t *Tap) DropHeldKeys(drop func(controller, queue, key string) bool) {
 	defer t.mu.Unlock()
 	for _, c := range t.controllers {
 		for _, q := range c.queues {
-			if d, ok := q.(interface{ dropHeld(drop func(string) bool) }); ok {
-				d.dropHeld(func(key string) bool { return drop(c.name, q.(interface{ queueName() string }).queueName(), key) })
+			if d, ok := q.(interface {
+				queueName() string
+				dropHeld(drop func(string) bool)
+			}); ok {
+				d.dropHeld(func(key string) bool { return drop(c.name, d.queueName(), key) })
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/go-logr/logr"
@@ -113,11 +112,12 @@ func orElse(text, otherwise string) string {
 	return otherwise
 }
 
-// hookErrorHandlers appends handleError to utilruntime.ErrorHandlers, once in a process. The list is global, and
-// upstream has no other way to observe errors that controllers report without their logger.
-var hookErrorHandlers = sync.OnceFunc(func() {
+// init appends handleError to utilruntime.ErrorHandlers: upstream has no other way to observe errors that controllers
+// report without their logger. The list is global and is read without a lock, by the goroutines of any client or server
+// of the process: later than here it could not be written safely.
+func init() {
 	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handleError)
-})
+}
 
 // handleError records an error that was passed to utilruntime.HandleError, HandleErrorWithContext or
 // HandleErrorWithLogger by a goroutine that works for an observed controller. The first handler in the list logs it: if

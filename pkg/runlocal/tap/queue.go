@@ -24,8 +24,8 @@ type queue[K comparable] struct {
 	// limiter is the rate limiter of the wrapped queue; nil if it is not found. Then AddRateLimited is left to the
 	// wrapped queue, and recorded as if it had no delay.
 	limiter workqueue.TypedRateLimiter[K]
-	// delays holds a *delay[K] for each delay. It is of any, so that the program has the code of one type of delaying queue
-	// for all types of keys.
+	// delays holds a *delay[K] for each delay. It is of any, so that the program has the code of one type of delaying
+	// queue for all types of keys.
 	delays workqueue.TypedDelayingInterface[any]
 	// retries is the metric of the wrapped queue, which does not see delays; nil if it has none.
 	retries workqueue.CounterMetric

@@ -39,8 +39,8 @@ type ControllerState struct {
 type QueueState struct {
 	// Queue is as in trace.Enqueue.
 	Queue string
-	// Queued counts the keys that can be taken, including those that are being added, those whose delay is over and those
-	// that are held.
+	// Queued counts the keys that can be taken, including those that are being added, those whose delay is over and
+	// those that are held.
 	Queued int
 	// Held are the keys that Tap.HoldKeys keeps from workers, sorted.
 	Held []HeldKey
@@ -128,8 +128,8 @@ func (t *Tap) State() State {
 	return t.stateBy(func(q observedQueue, now time.Time) QueueState { return q.state(now) })
 }
 
-// Work is State without keys: those that are held do not count as queued, and none is listed. It is for callers that ask
-// often while many keys are held.
+// Work is State without keys: those that are held do not count as queued, and none is listed. It is for callers that
+// ask often while many keys are held.
 func (t *Tap) Work() State {
 	return t.stateBy(func(q observedQueue, now time.Time) QueueState {
 		if w, ok := q.(interface {

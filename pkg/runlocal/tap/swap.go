@@ -28,7 +28,8 @@ func SwapQueue[K comparable](c *Controller, target any, field string, key func(K
 func SwapNamedQueue[K comparable](c *Controller, target any, field, name string, key func(K) string) error {
 	f, err := fieldOf(target, field)
 	if err == nil && c.gate != nil && hidesLimiter[K](f) {
-		err = fmt.Errorf("field %q of %T hides its rate limiter, so its gate cannot keep keys from workers", field, target)
+		err = fmt.Errorf("field %q of %T hides its rate limiter, so its gate cannot keep keys from workers",
+			field, target)
 	}
 	if err == nil {
 		if differs := swapQueueIn(c, f, name, key); differs != nil {

@@ -92,8 +92,8 @@ type Options struct {
 	// be called concurrently, also with locks of the Tap held, whose methods it must not call.
 	InScope func(namespace string) bool
 	// ListOrder returns a text by which controllers see the objects sorted that they list from informers' caches, whose
-	// order is otherwise random; nil leaves it so. It gets a namespace, empty for cluster-scoped objects, and a name. It
-	// may be called concurrently.
+	// order is otherwise random; nil leaves it so. It gets a namespace, empty for cluster-scoped objects, and a name.
+	// It may be called concurrently.
 	ListOrder func(namespace, name string) string
 }
 
@@ -138,7 +138,6 @@ func New(o Options) *Tap {
 	if o.Verbosity == 0 {
 		t.verbosity = DefaultVerbosity
 	}
-	hookErrorHandlers()
 	return t
 }
 

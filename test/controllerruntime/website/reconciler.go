@@ -52,7 +52,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	content := &corev1.ConfigMap{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: site.Spec.Content}, content)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.report(ctx, site, 0, "ContentMissing", fmt.Sprintf("there is no ConfigMap %q", site.Spec.Content))
+		message := fmt.Sprintf("there is no ConfigMap %q", site.Spec.Content)
+		return ctrl.Result{}, r.report(ctx, site, 0, "ContentMissing", message)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading the content: %w", err)
@@ -62,11 +63,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // deploy applies the Deployment and reports how far it is.
 func (r *Reconciler) deploy(ctx context.Context, site *Website) error {
-	if err := r.Client.Apply(ctx, deployment(site), client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+	err := r.Client.Apply(ctx, deployment(site), client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
 		return fmt.Errorf("applying the deployment: %w", err)
 	}
 	deployed := &appsv1.Deployment{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(site), deployed)
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(site), deployed)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the deployment: %w", err)
 	}

@@ -52,7 +52,8 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, reconciler reconcil
 func sitesOf(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, content client.Object) []reconcile.Request {
 		sites := &WebsiteList{}
-		err := reader.List(ctx, sites, client.InNamespace(content.GetNamespace()), client.MatchingFields{ContentField: content.GetName()})
+		err := reader.List(ctx, sites, client.InNamespace(content.GetNamespace()),
+			client.MatchingFields{ContentField: content.GetName()})
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Listing the websites of a config map", "configMap", content.GetName())
 		}

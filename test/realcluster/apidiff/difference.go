@@ -96,7 +96,9 @@ func compareLists(path string, a, b []any, found *[]Difference) {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := other[name]; return !ok })
 	}
 	if orderA, orderB := common(namesA, mapB), common(namesB, mapA); !slices.Equal(orderA, orderB) {
-		*found = append(*found, Difference{Path: path + "(order)", Real: strings.Join(orderA, " "), Embedded: strings.Join(orderB, " ")})
+		*found = append(*found, Difference{
+			Path: path + "(order)", Real: strings.Join(orderA, " "), Embedded: strings.Join(orderB, " "),
+		})
 	}
 }
 

@@ -26,7 +26,7 @@
 // on:
 //
 //   - name: things
-//     every:                        # see [Every]: create, read, each kind of patch, conflicts, watch, delete, delete the collection
+//     every:                      # see [Every]: create, read, patches, conflicts, watch, delete, delete the collection
 //     path: /apis/example.com/v1/namespaces/{{ns}}/things
 //     body: {apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}
 //     status: {ready: true}       # also by way of the subresource status

@@ -134,9 +134,13 @@ func (e *Every) verbs(object map[string]any, id, placeholder string, change map[
 		{name: "update nothing", method: "PUT", sub: one, query: "?fieldManager=creator", body: saved},
 		{name: "merge patch", method: "PATCH", sub: one, query: "?fieldManager=merger", kind: mergePatch, body: change},
 		{name: "json patch", method: "PATCH", sub: one, query: "?fieldManager=patcher", kind: jsonPatch,
-			body: []any{map[string]any{"op": "add", "path": "/metadata/annotations", "value": map[string]any{"json": "patch"}}}},
-		{name: "strategic patch", method: "PATCH", sub: one, query: "?fieldManager=strategist", kind: strategicPatch, body: annotate("strategic")},
-		{name: "apply", method: "PATCH", sub: one, query: "?fieldManager=applier&force=true", kind: applyPatch, body: apply},
+			body: []any{map[string]any{
+				"op": "add", "path": "/metadata/annotations", "value": map[string]any{"json": "patch"},
+			}}},
+		{name: "strategic patch", method: "PATCH", sub: one, query: "?fieldManager=strategist", kind: strategicPatch,
+			body: annotate("strategic")},
+		{name: "apply", method: "PATCH", sub: one, query: "?fieldManager=applier&force=true", kind: applyPatch,
+			body: apply},
 		{name: "update late", method: "PUT", sub: one, body: saved, code: 409},
 	}
 	verbs = append(verbs, e.subresources(object, id, placeholder)...)
@@ -168,7 +172,8 @@ func (e *Every) subresources(object map[string]any, id, placeholder string) []ve
 				"apiVersion": object["apiVersion"], "kind": object["kind"], "status": map[string]any{},
 				"metadata": "{{" + placeholder + "Metadata}}", "spec": "{{" + placeholder + "Spec}}",
 			}},
-			verb{name: "patch status by way of the object", method: "PATCH", sub: "/" + id, kind: mergePatch, body: map[string]any{"status": nil}},
+			verb{name: "patch status by way of the object", method: "PATCH", sub: "/" + id, kind: mergePatch,
+				body: map[string]any{"status": nil}},
 		)
 	}
 	if e.Scale != nil {
@@ -176,7 +181,8 @@ func (e *Every) subresources(object map[string]any, id, placeholder string) []ve
 		replicas := map[string]any{"spec": map[string]any{"replicas": *e.Scale}}
 		verbs = append(verbs,
 			verb{name: "get scale", method: "GET", sub: sub},
-			verb{name: "patch scale", method: "PATCH", sub: sub, query: "?fieldManager=scaler", kind: mergePatch, body: replicas},
+			verb{name: "patch scale", method: "PATCH", sub: sub, query: "?fieldManager=scaler", kind: mergePatch,
+				body: replicas},
 			verb{name: "get scaled", method: "GET", sub: "/" + id},
 		)
 	}

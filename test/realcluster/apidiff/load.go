@@ -117,14 +117,16 @@ func (s *Step) problems(known map[string]bool) []error {
 	}
 	watch := s.Method == methodWatch
 	bad(!stepName.MatchString(s.Name), "the name must match %s", stepName)
-	bad(!slices.Contains([]string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", methodWatch}, s.Method), "unknown method %q", s.Method)
+	bad(!slices.Contains([]string{"GET", "HEAD", "OPTIONS", methodWatch}, s.Method) && !s.writes(),
+		"unknown method %q", s.Method)
 	bad(!strings.HasPrefix(s.Path, "/"), "the path must start with a slash")
 	bad(s.Method == http.MethodPatch && s.Type == "", "a PATCH needs a type")
 	bad(s.Body != nil && s.Raw != "", "body and raw exclude each other")
 	bad((s.Method == http.MethodGet || watch) && (s.Body != nil || s.Raw != ""), "a %s has no body", s.Method)
 	bad(watch != (s.Events > 0 || s.Ended), "events or ended belong to a WATCH, and a WATCH needs one of them")
 	bad(s.Events > 0 && s.Ended, "events and ended exclude each other")
-	bad(s.Until != nil && s.Method != http.MethodGet && !strings.Contains(s.Path, "dryRun=All"), "until is for a GET or a dry run")
+	bad(s.Until != nil && s.Method != http.MethodGet && !strings.Contains(s.Path, "dryRun=All"),
+		"until is for a GET or a dry run")
 	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
 	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
 	found = append(found, s.meanwhileProblems(known)...)
@@ -140,13 +142,18 @@ func (s *Step) problems(known map[string]bool) []error {
 	return found
 }
 
+// writes reports whether the method of the step is one of those that change objects.
+func (s *Step) writes() bool {
+	return slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, s.Method)
+}
+
 // meanwhileProblems are what is wrong with the request that is sent while a stream is open.
 func (s *Step) meanwhileProblems(known map[string]bool) []error {
 	if s.Meanwhile == nil {
 		return nil
 	}
 	inner := *s.Meanwhile
-	if s.Method != methodWatch || inner.Name != "" || !slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, inner.Method) {
+	if s.Method != methodWatch || inner.Name != "" || !inner.writes() {
 		return []error{errors.New("meanwhile is a write without a name, and belongs to a WATCH")}
 	}
 	inner.Name = "meanwhile"

@@ -120,14 +120,16 @@ func elementWord(item any, i int) string {
 
 // learnObject looks at the fields whose values a server makes up.
 func (n *normaliser) learnObject(step, path string, node map[string]any) {
-	if version, ok := node["resourceVersion"].(string); ok && node["uid"] != nil && !n.isLiteral(strconv.Quote(version)) {
+	version, ok := node["resourceVersion"].(string)
+	if ok && node["uid"] != nil && !n.isLiteral(strconv.Quote(version)) {
 		setOnce(n.versions, version, fmt.Sprintf("<version %s %s>", step, path))
 	}
 	name, _ := node["name"].(string)
 	if strings.HasPrefix(name, tokenVolume) {
 		n.name(name, fmt.Sprintf("%s<name %s>", tokenVolume, step))
 	}
-	if prefix, ok := node["generateName"].(string); ok && prefix != "" && name != prefix && strings.HasPrefix(name, prefix) {
+	prefix, _ := node["generateName"].(string)
+	if prefix != "" && name != prefix && strings.HasPrefix(name, prefix) {
 		n.name(name, fmt.Sprintf("%s<name %s>", prefix, step))
 	}
 	ips, _ := node["clusterIPs"].([]any)

@@ -19,7 +19,9 @@ func Sum(results []FileResult, meant []*Meant) report.Suite {
 		suite.Rows = append(suite.Rows, row)
 	}
 	for _, line := range meant {
-		suite.Meant = append(suite.Meant, report.Meant{Where: line.Step + " " + line.Path, Reason: line.Reason, Times: line.count})
+		suite.Meant = append(suite.Meant, report.Meant{
+			Where: line.Step + " " + line.Path, Reason: line.Reason, Times: line.count,
+		})
 	}
 	return suite
 }

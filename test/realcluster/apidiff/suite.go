@@ -74,7 +74,8 @@ func (s *Suite) playFile(ctx context.Context, f *File) (FileResult, error) {
 		if !step.Setup {
 			result.Steps = append(result.Steps, compared)
 		} else if err := unexpected(step, b); err != nil {
-			result.Problems = append(result.Problems, fmt.Errorf("%s/%s on the embedded side: %w", f.Name, step.Name, err))
+			result.Problems = append(result.Problems,
+				fmt.Errorf("%s/%s on the embedded side: %w", f.Name, step.Name, err))
 		}
 	}
 	return result, nil
@@ -86,7 +87,8 @@ func unexpected(step *Step, p played) error {
 		return p.problem
 	}
 	if !step.expects(p.code) {
-		return fmt.Errorf("answered %d, which the file does not expect: %s", p.code, show(lookup(p.answer["body"], ".message")))
+		message := show(lookup(p.answer["body"], ".message"))
+		return fmt.Errorf("answered %d, which the file does not expect: %s", p.code, message)
 	}
 	return nil
 }

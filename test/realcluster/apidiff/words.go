@@ -86,7 +86,8 @@ func sortConflicts(details map[string]any) {
 		}
 	}
 	slices.SortFunc(causes, func(a, b any) int {
-		return cmp.Or(strings.Compare(text(a, "field"), text(b, "field")), strings.Compare(text(a, "message"), text(b, "message")))
+		return cmp.Or(strings.Compare(text(a, "field"), text(b, "field")),
+			strings.Compare(text(a, "message"), text(b, "message")))
 	})
 }
 

@@ -25,7 +25,8 @@ func main() {
 // loads are what is measured.
 func loads() []load {
 	return []load{
-		{controllers: []string{"deployment-controller", "replicaset-controller"}, deployments: 50, replicas: 20, rounds: 5},
+		{controllers: []string{"deployment-controller", "replicaset-controller"},
+			deployments: 50, replicas: 20, rounds: 5},
 		{controllers: []string{"*"}, deployments: 200, replicas: 50, rounds: 3},
 	}
 }

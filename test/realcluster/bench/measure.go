@@ -28,7 +28,8 @@ func (l load) pods() int { return l.deployments * int(l.replicas) }
 
 // String says what the load is.
 func (l load) String() string {
-	return fmt.Sprintf("%d pods of %d Deployments, controllers %s", l.pods(), l.deployments, strings.Join(l.controllers, ","))
+	return fmt.Sprintf("%d pods of %d Deployments, controllers %s",
+		l.pods(), l.deployments, strings.Join(l.controllers, ","))
 }
 
 // measurement is one round of one side.

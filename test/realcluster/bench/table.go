@@ -11,7 +11,8 @@ import (
 
 // table prints medians, and how many times less the second side takes.
 func table(out io.Writer, l load, sides []side, measured [][]measurement) {
-	fmt.Fprintf(out, "| median of %d, controllers %s | %s | %s | |\n|---|---|---|---|\n", l.rounds, strings.Join(l.controllers, ", "), sides[0].name, sides[1].name)
+	fmt.Fprintf(out, "| median of %d, controllers %s | %s | %s | |\n|---|---|---|---|\n",
+		l.rounds, strings.Join(l.controllers, ", "), sides[0].name, sides[1].name)
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 	mebibytes := func(n int) string { return fmt.Sprintf("%d MiB", n>>20) }
 	row(out, "start to ready", measured, func(m measurement) time.Duration { return m.ready }, seconds)
@@ -22,7 +23,10 @@ func table(out io.Writer, l load, sides []side, measured [][]measurement) {
 	row(out, "resident at most", measured, func(m measurement) int { return m.peak }, mebibytes)
 }
 
-func row[T int | time.Duration](out io.Writer, what string, measured [][]measurement, of func(measurement) T, text func(T) string) {
+func row[T int | time.Duration](
+	out io.Writer, what string, measured [][]measurement, of func(measurement) T, text func(T) string,
+) {
 	upstream, embedded := figures.Median(measured[0], of), figures.Median(measured[1], of)
-	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(upstream), text(embedded), float64(upstream)/float64(embedded))
+	ratio := float64(upstream) / float64(embedded)
+	fmt.Fprintf(out, "| %s | %s | %s | ÷ %.1f |\n", what, text(upstream), text(embedded), ratio)
 }

@@ -27,13 +27,15 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
-	kubeconfig := flags.String("kubeconfig", "", "the kubeconfig of the API server; there is no default, because it fills what it is given")
+	kubeconfig := flags.String("kubeconfig", "",
+		"the kubeconfig of the API server; there is no default, because it fills what it is given")
 	o := load.Options{}
 	flags.IntVar(&o.Objects, "objects", 22_000, "how many objects to make; whole Deployments are made")
 	flags.IntVar(&o.Namespaces, "namespaces", 10, "over how many namespaces they spread")
 	flags.StringVar(&o.Prefix, "prefix", "load", "what the names of the namespaces begin with")
 	flags.IntVar(&o.First, "first", 0, "how many Deployments there are already")
-	flags.StringVar(&o.Etcd, "etcd", "", "the address of the API server's etcd: objects are then written to it, which is many times faster")
+	flags.StringVar(&o.Etcd, "etcd", "",
+		"the address of the API server's etcd: objects are then written to it, which is many times faster")
 	flags.IntVar(&o.Parallel, "parallel", 16, "how many Deployments to make at a time")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -73,17 +73,21 @@ func (f *filler) deployment(n int) *appsv1.Deployment {
 	return d
 }
 
-func (f *filler) replicaSet(ctx context.Context, owner *appsv1.Deployment, n, revision int) (*appsv1.ReplicaSet, error) {
+func (f *filler) replicaSet(
+	ctx context.Context, owner *appsv1.Deployment, n, revision int,
+) (*appsv1.ReplicaSet, error) {
 	client := f.client.AppsV1().ReplicaSets(owner.Namespace)
 	rs, err := client.Create(ctx, replicaSet(owner, n, revision), byController)
 	if err != nil {
-		return nil, fmt.Errorf("making revision %d of Deployment %q in %q: %w", revision, owner.Name, owner.Namespace, err)
+		return nil, fmt.Errorf("making revision %d of Deployment %q in %q: %w",
+			revision, owner.Name, owner.Namespace, err)
 	}
 	f.add(1)
 	rs.Status = replicaSetStatus(rs)
 	rs, err = client.UpdateStatus(ctx, rs, statusBy)
 	if err != nil {
-		return nil, fmt.Errorf("setting the status of revision %d of Deployment %q in %q: %w", revision, owner.Name, owner.Namespace, err)
+		return nil, fmt.Errorf("setting the status of revision %d of Deployment %q in %q: %w",
+			revision, owner.Name, owner.Namespace, err)
 	}
 	return rs, nil
 }
@@ -97,7 +101,8 @@ func (f *filler) pod(ctx context.Context, owner *appsv1.ReplicaSet, family, i in
 	f.add(1)
 	pod.Status = podStatus(pod, family*pods+i)
 	if pod, err = client.UpdateStatus(ctx, pod, statusByNode); err != nil {
-		return nil, fmt.Errorf("setting the status of a pod of ReplicaSet %q in %q: %w", owner.Name, owner.Namespace, err)
+		return nil, fmt.Errorf("setting the status of a pod of ReplicaSet %q in %q: %w",
+			owner.Name, owner.Namespace, err)
 	}
 	return pod, nil
 }

@@ -15,7 +15,8 @@ import (
 
 // A family is a Deployment with all that it owns.
 const (
-	revisions = 11 // a ReplicaSet each; all but the last are scaled to 0: as many old ones as a Deployment keeps by default
+	// Each revision is a ReplicaSet, all but the last scaled to 0: as many old ones as a Deployment keeps by default.
+	revisions = 11
 	pods      = 10 // of the last ReplicaSet
 	// FamilySize is how many objects a Deployment, its ReplicaSets and its pods are.
 	FamilySize = 1 + revisions + pods
@@ -109,11 +110,12 @@ func (o Options) namespace(n int) string { return fmt.Sprintf("%s-%d", o.Prefix,
 // makeNamespace makes it with the ServiceAccount that pods need, unless they are there.
 func makeNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %q: %w", name, err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	_, err := client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
+	_, err = client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the ServiceAccount of namespace %q: %w", name, err)
 	}

@@ -16,10 +16,12 @@ func deploymentStatus(d *appsv1.Deployment) appsv1.DeploymentStatus {
 		}
 	}
 	return appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation, Replicas: pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+		ObservedGeneration: d.Generation,
+		Replicas:           pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
 		Conditions: []appsv1.DeploymentCondition{
 			condition(appsv1.DeploymentAvailable, "MinimumReplicasAvailable", "Deployment has minimum availability."),
-			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet of %q has successfully progressed.", d.Name)),
+			condition(appsv1.DeploymentProgressing, "NewReplicaSetAvailable",
+				fmt.Sprintf("ReplicaSet of %q has successfully progressed.", d.Name)),
 		},
 	}
 }
@@ -41,7 +43,8 @@ func podStatus(pod *corev1.Pod, n int) corev1.PodStatus {
 		PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
 	}
 	for _, kind := range []corev1.PodConditionType{
-		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
+		corev1.ContainersReady, corev1.PodScheduled,
 	} {
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
 			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: started, ObservedGeneration: pod.Generation,

@@ -54,7 +54,8 @@ func (f *family) like(by *filler, namespace string, n int) *family {
 	made := &family{deployment: f.deployment.DeepCopy()}
 	fresh := by.deployment(n)
 	renew(&made.deployment.ObjectMeta, fresh.ObjectMeta, namespace)
-	made.deployment.Spec.Selector, made.deployment.Spec.Template.Labels = fresh.Spec.Selector, fresh.Spec.Template.Labels
+	made.deployment.Spec.Selector = fresh.Spec.Selector
+	made.deployment.Spec.Template.Labels = fresh.Spec.Template.Labels
 	made.deployment.Status = deploymentStatus(made.deployment)
 	for i, set := range f.sets {
 		set, fresh := set.DeepCopy(), replicaSet(made.deployment, n, i+1)

@@ -22,7 +22,8 @@ func Table(w io.Writer, suites []Suite) error {
 		if len(s.Repeated) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%d %s were repeated: %s\n", len(s.Repeated), s.Unit, strings.Join(s.Repeated, ", ")); err != nil {
+		names := strings.Join(s.Repeated, ", ")
+		if _, err := fmt.Fprintf(w, "%d %s were repeated: %s\n", len(s.Repeated), s.Unit, names); err != nil {
 			return fmt.Errorf("writing what was repeated: %w", err)
 		}
 	}
@@ -43,16 +44,19 @@ func Figure(suites []Suite) string {
 
 const introduction = `# Fidelity
 
-What the sandbox does is what Kubernetes does: that is measured. Requests are sent to a real kube-apiserver (etcd behind it) and to
-the embedded API, and the whole answers are compared: status code, body, error text, warnings, managedFields. Scenarios are played on a
-real control plane (with kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
-controllers; the final objects, the Events and the writes of each controller are compared. A scenario that differs is played
-again, by itself, up to three times: what does not differ each time was a race.
+What the sandbox does is what Kubernetes does: that is measured. Requests are sent to a real
+kube-apiserver (etcd behind it) and to the embedded API, and the whole answers are compared: status
+code, body, error text, warnings, managedFields. Scenarios are played on a real control plane (with
+kube-controller-manager, kube-scheduler, and kwok for the kubelets) and in the sandbox with the same
+controllers; the final objects, the Events and the writes of each controller are compared. A
+scenario that differs is played again, by itself, up to three times: what does not differ each time
+was a race.
 
 **%s.** What is meant to differ, and what is not compared exactly, is listed below, each with its reason.
 
-` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request or a scenario is told in the package documentation of
-` + "`test/realcluster/apidiff`" + ` and ` + "`test/realcluster/scenarios`" + `.
+` + "`make test-real`" + ` measures it, ` + "`make fidelity`" + ` writes this page. How to add a request or
+a scenario is told in the package documentation of ` + "`test/realcluster/apidiff`" + ` and
+` + "`test/realcluster/scenarios`" + `.
 `
 
 // Page writes the page docs/fidelity.md.
@@ -74,9 +78,11 @@ func Page(w io.Writer, suites []Suite) error {
 }
 
 func (s Suite) page(page *strings.Builder) {
-	fmt.Fprintf(page, "\n## %s\n\n| | what | %s | same | meant to differ | different |\n|---|---|---|---|---|---|\n", s.Name, s.Unit)
+	fmt.Fprintf(page, "\n## %s\n\n", s.Name)
+	fmt.Fprintf(page, "| | what | %s | same | meant to differ | different |\n|---|---|---|---|---|---|\n", s.Unit)
 	for _, r := range s.Rows {
-		fmt.Fprintf(page, "| %s | %s | %d | %d | %d | %d |\n", r.Name, cell(r.About), r.Total(), r.Same, r.Meant, r.Different)
+		fmt.Fprintf(page, "| %s | %s | %d | %d | %d | %d |\n",
+			r.Name, cell(r.About), r.Total(), r.Same, r.Meant, r.Different)
 	}
 	if len(s.Meant) > 0 {
 		fmt.Fprintf(page, "\nMeant to differ:\n\n| where | why | %s |\n|---|---|---|\n", s.Unit)

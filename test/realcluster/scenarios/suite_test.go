@@ -34,17 +34,33 @@ const volumeBinder = "persistentvolume-binder-controller"
 // played is a scenario with what came of it on both sides.
 type played struct {
 	scenario *scenarios.Scenario
+	sides    *[2]*scenarios.Side
 	outcomes [2]*scenarios.Outcome
 	errs     [2]error
 }
 
-// TestScenarios plays all scenarios on a real control plane and on the embedded one. Variables of the environment
+// TestScenarios plays all scenarios on a real control plane and on the embedded one; those that must be alone one after
+// the other on a second pair of control planes, beside the others. Variables of the environment
 // choose: SCENARIOS, patterns of names such as roll*,paused; SCENARIOS_SIDES, "embedded,embedded" to compare the
 // embedded one with itself, "real,plugin" to have the plugin run its controllers in kube-controller-manager's place;
 // SCENARIOS_AT_ONCE, how many are played at a time; FIDELITY_REPORT, a folder for controllers.json.
 func TestScenarios(t *testing.T) {
 	all, chosen := load(t)
-	sides := start(t, scenarios.Controllers(all))
+	outcomes := make([]*played, len(chosen))
+	var groups [2]group
+	for i := range chosen {
+		g := &groups[0]
+		if chosen[i].Alone {
+			g = &groups[1]
+		}
+		outcomes[i] = &played{scenario: &chosen[i], sides: &g.sides}
+		g.played = append(g.played, outcomes[i])
+	}
+	groups[0].atOnce, groups[1].atOnce = atOnce(), 1
+	forEach(&groups, func(g *group) { g.sides = start(t, scenarios.Controllers(all)) })
+	if t.Failed() {
+		t.FailNow()
+	}
 	rules, err := scenarios.LoadRules(os.DirFS("testdata"), "rules.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -55,10 +71,10 @@ func TestScenarios(t *testing.T) {
 	}
 	report := scenarios.NewReport(meant, rules)
 	begin := time.Now()
-	outcomes := playAll(t.Context(), sides, chosen)
+	forEach(&groups, func(g *group) { g.playAll(t.Context()) })
 	t.Logf("played %d scenarios in %s", len(chosen), time.Since(begin).Round(time.Second))
 	for _, p := range outcomes {
-		if p.again(t, sides, rules) > 0 {
+		if p.again(t, rules) > 0 {
 			report.Repeat(p.scenario)
 		}
 	}
@@ -104,7 +120,7 @@ func load(t *testing.T) (all, chosen []scenarios.Scenario) {
 // starter starts a side, which ends with the test.
 type starter func(*testing.T, scenarios.Names, []string) (*rest.Config, scenarios.Writes, error)
 
-// start starts the two sides and ends them with the test.
+// start starts the two sides and ends them with the test. A side that cannot be started fails the test, and is nil.
 func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 	t.Helper()
 	kinds := strings.Split(os.Getenv("SCENARIOS_SIDES"), ",")
@@ -119,9 +135,9 @@ func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 		controllers[i] += "-controller"
 	}
 	var sides [2]*scenarios.Side
-	var group sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, name := range kinds {
-		group.Go(func() {
+		wg.Go(func() {
 			begin := map[string]starter{"real": startReal, "plugin": startPlugin, "embedded": startEmbedded}[name]
 			if begin == nil {
 				t.Errorf("SCENARIOS_SIDES: there is no side %q", name)
@@ -136,10 +152,7 @@ func start(t *testing.T, controllers []string) [2]*scenarios.Side {
 			}
 		})
 	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
+	wg.Wait()
 	return sides
 }
 
@@ -192,44 +205,52 @@ func stop(t *testing.T, stop func() error) {
 	}
 }
 
-// playAll plays the scenarios, each on both sides at once: those that may be together, some at a time, then the others.
-func playAll(ctx context.Context, sides [2]*scenarios.Side, chosen []scenarios.Scenario) []*played {
-	all := make([]*played, len(chosen))
-	for i := range chosen {
-		all[i] = &played{scenario: &chosen[i]}
-	}
-	playTogether(ctx, sides, slices.DeleteFunc(slices.Clone(all), func(p *played) bool { return p.scenario.Alone }))
-	for _, p := range all {
-		if p.scenario.Alone {
-			p.play(ctx, sides)
+// group are scenarios that are played on the same two sides.
+type group struct {
+	sides  [2]*scenarios.Side
+	played []*played
+	atOnce int
+}
+
+// forEach calls f for the groups that have scenarios, at the same time, and waits.
+func forEach(groups *[2]group, f func(*group)) {
+	var wg sync.WaitGroup
+	for i := range groups {
+		if len(groups[i].played) > 0 {
+			wg.Go(func() { f(&groups[i]) })
 		}
 	}
-	return all
+	wg.Wait()
 }
 
-func playTogether(ctx context.Context, sides [2]*scenarios.Side, all []*played) {
-	atOnce, err := strconv.Atoi(os.Getenv("SCENARIOS_AT_ONCE"))
-	if err != nil {
-		atOnce = 8
+// atOnce is how many scenarios are played at a time that need not be alone.
+func atOnce() int {
+	if n, err := strconv.Atoi(os.Getenv("SCENARIOS_AT_ONCE")); err == nil {
+		return n
 	}
-	turns := make(chan struct{}, atOnce)
-	var group sync.WaitGroup
-	for _, p := range all {
+	return 8
+}
+
+// playAll plays the scenarios, each on both sides at once.
+func (g *group) playAll(ctx context.Context) {
+	turns := make(chan struct{}, g.atOnce)
+	var wg sync.WaitGroup
+	for _, p := range g.played {
 		turns <- struct{}{}
-		group.Go(func() {
+		wg.Go(func() {
 			defer func() { <-turns }()
-			p.play(ctx, sides)
+			p.play(ctx)
 		})
 	}
-	group.Wait()
+	wg.Wait()
 }
 
-func (p *played) play(ctx context.Context, sides [2]*scenarios.Side) {
-	var group sync.WaitGroup
-	for i, side := range sides {
-		group.Go(func() { p.outcomes[i], p.errs[i] = side.Play(ctx, p.scenario) })
+func (p *played) play(ctx context.Context) {
+	var wg sync.WaitGroup
+	for i, side := range p.sides {
+		wg.Go(func() { p.outcomes[i], p.errs[i] = side.Play(ctx, p.scenario) })
 	}
-	group.Wait()
+	wg.Wait()
 }
 
 const (
@@ -241,11 +262,13 @@ const (
 
 // again plays a scenario that differs, or has failed, by itself, until it does not, and lets the last time count: what
 // differs each time is no race of controllers' caches. It returns how often it has done so.
-func (p *played) again(t *testing.T, sides [2]*scenarios.Side, rules []scenarios.Rule) int {
+func (p *played) again(t *testing.T, rules []scenarios.Rule) int {
 	n := 0
 	for ; n < replays && p.differs(rules); n++ {
-		next := &played{scenario: renamed(t, p.scenario, fmt.Sprintf("%s-again-%d", p.scenario.Name, n+1))}
-		next.play(t.Context(), sides)
+		next := &played{
+			scenario: renamed(t, p.scenario, fmt.Sprintf("%s-again-%d", p.scenario.Name, n+1)), sides: p.sides,
+		}
+		next.play(t.Context())
 		t.Logf("played %q again, because it differed: differs again: %t", p.scenario.Name, next.differs(rules))
 		p.outcomes, p.errs = next.outcomes, next.errs
 	}

@@ -32,7 +32,8 @@ type churn struct {
 }
 
 func newChurn(client kubernetes.Interface, n int, seed uint64) *churn {
-	return &churn{client: client, namespace: fmt.Sprintf("%s%d", prefix, n), random: rand.New(rand.NewPCG(seed, uint64(n)))} //nolint:gosec // the same changes for the same seed
+	random := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // the same changes for the same seed
+	return &churn{client: client, namespace: fmt.Sprintf("%s%d", prefix, n), random: random}
 }
 
 // prefix begins the names of all namespaces that are made here.
@@ -73,7 +74,10 @@ func (c *churn) change(ctx context.Context) error {
 }
 
 func (c *churn) propagation() metav1.DeletionPropagation {
-	return []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}[c.random.IntN(2)]
+	if c.random.IntN(2) == 0 {
+		return metav1.DeletePropagationBackground
+	}
+	return metav1.DeletePropagationForeground
 }
 
 // ensureNamespace makes the namespace, and seldom removes it with all that is in it: then it is made again later.
@@ -84,7 +88,8 @@ func (c *churn) ensureNamespace(ctx context.Context) error {
 	}
 	_, err := namespaces.Get(ctx, c.namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, metav1.CreateOptions{})
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
+		_, err = namespaces.Create(ctx, namespace, metav1.CreateOptions{})
 	}
 	return err
 }

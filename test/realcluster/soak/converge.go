@@ -50,8 +50,9 @@ func converge(ctx context.Context, client kubernetes.Interface, c reviver, withi
 			return convergence{time.Since(began), n}, nil
 		}
 		if time.Since(began) > within {
-			return convergence{}, errors.Join(err, fmt.Errorf("%s after the last change, %d are not as they should:\n%s",
-				within, len(wrong), strings.Join(wrong[:min(len(wrong), 20)], "\n")))
+			first := strings.Join(wrong[:min(len(wrong), 20)], "\n")
+			return convergence{}, errors.Join(err,
+				fmt.Errorf("%s after the last change, %d are not as they should:\n%s", within, len(wrong), first))
 		}
 		if err := wait(ctx, time.Second); err != nil {
 			return convergence{}, err
@@ -96,7 +97,8 @@ func removeAll(ctx context.Context, client kubernetes.Interface, c reviver, with
 func (w *world) wrong() []string {
 	var out []string
 	say := func(kind string, o metav1.Object, format string, args ...any) {
-		out = append(out, fmt.Sprintf("%s %s/%s: %s", kind, o.GetNamespace(), o.GetName(), fmt.Sprintf(format, args...)))
+		problem := fmt.Sprintf(format, args...)
+		out = append(out, fmt.Sprintf("%s %s/%s: %s", kind, o.GetNamespace(), o.GetName(), problem))
 	}
 	w.wrongWorkloads(say)
 	w.wrongServices(say)
@@ -126,8 +128,8 @@ func (w *world) wrongWorkloads(say sayer) {
 	}
 	for i := range w.daemonSets.Items {
 		d := &w.daemonSets.Items[i]
-		if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedNumberScheduled != s.DesiredNumberScheduled ||
-			s.NumberAvailable != s.DesiredNumberScheduled || s.DesiredNumberScheduled == 0 {
+		if s := d.Status; s.ObservedGeneration != d.Generation || s.DesiredNumberScheduled == 0 ||
+			s.UpdatedNumberScheduled != s.DesiredNumberScheduled || s.NumberAvailable != s.DesiredNumberScheduled {
 			say("DaemonSet", d, "status %+v", s)
 		}
 	}
@@ -230,10 +232,14 @@ func (w *world) wrongNamespaces(say sayer) {
 			say("Namespace", n, "is %s", n.Status.Phase)
 			continue
 		}
-		if !slices.ContainsFunc(w.accounts.Items, func(a corev1.ServiceAccount) bool { return a.Namespace == n.Name && a.Name == "default" }) {
+		if !slices.ContainsFunc(w.accounts.Items, func(a corev1.ServiceAccount) bool {
+			return a.Namespace == n.Name && a.Name == "default"
+		}) {
 			say("Namespace", n, "has no ServiceAccount default")
 		}
-		if !slices.ContainsFunc(w.configMaps.Items, func(c corev1.ConfigMap) bool { return c.Namespace == n.Name && c.Name == "kube-root-ca.crt" }) {
+		if !slices.ContainsFunc(w.configMaps.Items, func(c corev1.ConfigMap) bool {
+			return c.Namespace == n.Name && c.Name == "kube-root-ca.crt"
+		}) {
 			say("Namespace", n, "has no ConfigMap kube-root-ca.crt")
 		}
 	}

@@ -22,7 +22,10 @@ type kind struct {
 // api is the part of a typed client that a kind needs.
 type api[T any] interface {
 	Create(ctx context.Context, o *T, options metav1.CreateOptions) (*T, error)
-	Patch(ctx context.Context, name string, t types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*T, error)
+	Patch(
+		ctx context.Context, name string, t types.PatchType, data []byte, options metav1.PatchOptions,
+		subresources ...string,
+	) (*T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
@@ -68,7 +71,9 @@ func selector(kind, name string) *metav1.LabelSelector {
 func template(kind, name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels(kind, name)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "image:1"}}, TerminationGracePeriodSeconds: new(int64(1))},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "c", Image: "image:1"}}, TerminationGracePeriodSeconds: new(int64(1)),
+		},
 	}
 }
 
@@ -96,7 +101,8 @@ func daemonSet(name string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DaemonSetSpec{
-			RevisionHistoryLimit: new(int32(2)), Selector: selector("daemonset", name), Template: template("daemonset", name),
+			RevisionHistoryLimit: new(int32(2)),
+			Selector:             selector("daemonset", name), Template: template("daemonset", name),
 		},
 	}
 }
@@ -118,7 +124,8 @@ func job(name string) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-", Labels: labels("job", name)},
 		Spec: batchv1.JobSpec{
-			Completions: new(int32(2)), Parallelism: new(int32(2)), TTLSecondsAfterFinished: new(int32(5)), Template: pods,
+			Completions: new(int32(2)), Parallelism: new(int32(2)), TTLSecondsAfterFinished: new(int32(5)),
+			Template: pods,
 		},
 	}
 }
@@ -127,7 +134,8 @@ func service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{
-			Selector: labels("deployment", name), Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
+			Selector: labels("deployment", name),
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
 		},
 	}
 }
@@ -150,9 +158,10 @@ func (c *churn) dependents() kind {
 			if err != nil {
 				return err
 			}
+			controller := metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))
 			_, err = of.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				GenerateName: name + "-", Labels: labels("dependent", name),
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+				OwnerReferences: []metav1.OwnerReference{*controller},
 			}}, metav1.CreateOptions{})
 			return err
 		},

@@ -47,11 +47,13 @@ func parse(args []string, notes io.Writer) (options, error) {
 	flags.IntVar(&o.clients, "clients", 4, "how many clients there are")
 	flags.DurationVar(&o.every, "every", 5*time.Second, "how often the process is looked at")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the clients do: the same for the same number")
-	flags.StringVar(&o.keep, "keep", "", "an existing folder for the trace, and for the stacks of all goroutines if something is wrong")
+	flags.StringVar(&o.keep, "keep", "",
+		"an existing folder for the trace, and for the stacks of all goroutines if something is wrong")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.length <= 0 || o.kills < 0 || o.clients <= 0 || o.every <= 0 || time.Duration(o.kills)*(o.absence+10*time.Second) > o.length {
+	killing := time.Duration(o.kills) * (o.absence + 10*time.Second)
+	if o.length <= 0 || o.kills < 0 || o.clients <= 0 || o.every <= 0 || killing > o.length {
 		return o, errors.New("the time must be positive, and long enough for the kills")
 	}
 	return o, nil

@@ -40,7 +40,7 @@ type probe struct {
 
 func newProbe(url, token string, pid int) *probe {
 	return &probe{url: url, token: strings.TrimSpace(token), pid: pid, client: &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is on the own machine, and asked for figures
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // on this machine, asked for figures
 	}}}
 }
 

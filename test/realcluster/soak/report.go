@@ -61,17 +61,20 @@ func (r *report) verdict() error {
 	var errs []error
 	for _, f := range figures() {
 		if t := trendOf(r.samples, r.length, f.of); r.length >= telling && t.leaks(f.noise) {
-			errs = append(errs, fmt.Errorf("%s: grow by %.1f over the run, of %.1f", f.name, t.growth/f.unit, t.middle/f.unit))
+			errs = append(errs, fmt.Errorf("%s: grow by %.1f over the run, of %.1f",
+				f.name, t.growth/f.unit, t.middle/f.unit))
 		}
 		if more := f.of(r.after) - f.of(r.before); r.after.at > 0 && more > f.idle {
-			errs = append(errs, fmt.Errorf("%s: %.1f more at the end than at the begin, with nothing left to do", f.name, more/f.unit))
+			errs = append(errs, fmt.Errorf("%s: %.1f more at the end than at the begin, with nothing left to do",
+				f.name, more/f.unit))
 		}
 	}
 	if r.killed < r.kills {
 		errs = append(errs, fmt.Errorf("kube-apiserver was killed %d times, not %d", r.killed, r.kills))
 	}
 	if r.kills > 0 && (r.away < 1 || r.back != r.away) {
-		errs = append(errs, fmt.Errorf("the plugin said %d times that the API server is away, and %d times that it is back", r.away, r.back))
+		errs = append(errs, fmt.Errorf("the plugin said %d times that the API server is away, "+
+			"and %d times that it is back", r.away, r.back))
 	}
 	if r.exit != 0 {
 		errs = append(errs, fmt.Errorf("the plugin ended with %d", r.exit))
@@ -81,7 +84,8 @@ func (r *report) verdict() error {
 
 // print writes the table.
 func (r *report) print(out io.Writer) {
-	fmt.Fprintf(out, "| soak of %s, %d clients, kube-apiserver killed %d times | |\n|---|---|\n", r.length, r.clients, r.killed)
+	fmt.Fprintf(out, "| soak of %s, %d clients, kube-apiserver killed %d times | |\n|---|---|\n",
+		r.length, r.clients, r.killed)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
 	}
@@ -91,7 +95,8 @@ func (r *report) print(out io.Writer) {
 	row("changes by clients; without an answer or refused", "%d; %d", r.changes, r.refused)
 	row("reconciles", "%.0f", r.after.reconciles)
 	row("told that the API server is away; that it is back", "%d; %d", r.away, r.back)
-	row("objects as they should, after the last change", "%d, after %s", r.converged.objects, r.converged.after.Round(time.Second))
+	row("objects as they should, after the last change",
+		"%d, after %s", r.converged.objects, r.converged.after.Round(time.Second))
 	for _, f := range figures() {
 		t := trendOf(r.samples, r.length, f.of)
 		row(f.name+": at the begin, in the middle, after all was removed; growth over the run",

@@ -66,8 +66,8 @@ func startPlugin(ctx context.Context, cluster *realcluster.Cluster, keep string)
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	token := filepath.Join(cluster.Dir(), "soak-token")
-	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "--force", "-q", "--serve", "0", "--serve-token-file", token)
-	args = append(args, "--qps", "200", "--lease-duration", "2m")
+	args := append(cluster.Keys(), "--controller", "*", "--write", "--yes", "--force", "-q")
+	args = append(args, "--serve", "0", "--serve-token-file", token, "--qps", "200", "--lease-duration", "2m")
 	if keep != "" {
 		args = append(args, "--trace-file", filepath.Join(keep, "trace.ndjson"))
 	}
@@ -89,7 +89,8 @@ func startPlugin(ctx context.Context, cluster *realcluster.Cluster, keep string)
 
 // load changes things, kills kube-apiserver and samples, all until the time is over.
 func (r *report) load(
-	ctx context.Context, cluster *realcluster.Cluster, p *probe, client kubernetes.Interface, began time.Time, note func(string, ...any),
+	ctx context.Context, cluster *realcluster.Cluster, p *probe, client kubernetes.Interface,
+	began time.Time, note func(string, ...any),
 ) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -114,7 +115,9 @@ func (r *report) load(
 }
 
 // killing kills kube-apiserver so often, evenly spread over the time; later where it takes long to come back.
-func (r *report) killing(ctx context.Context, cluster *realcluster.Cluster, began time.Time, note func(string, ...any)) error {
+func (r *report) killing(
+	ctx context.Context, cluster *realcluster.Cluster, began time.Time, note func(string, ...any),
+) error {
 	for r.killed < r.kills {
 		next := began.Add(r.length * time.Duration(r.killed+1) / time.Duration(r.kills+1))
 		if err := wait(ctx, time.Until(next)); err != nil {

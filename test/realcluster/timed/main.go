@@ -53,5 +53,6 @@ func run(args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("encoding what it took: %w", err)
 	}
-	return cmd.ProcessState.ExitCode(), os.WriteFile(args[0], data, 0o600) //nolint:gosec // G703: where the caller wants it
+	err = os.WriteFile(args[0], data, 0o600) //nolint:gosec // G703: where the caller wants it
+	return cmd.ProcessState.ExitCode(), err
 }

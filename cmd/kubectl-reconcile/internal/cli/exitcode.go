@@ -36,8 +36,8 @@ func WithExitCode(err error, code int) error {
 	return &exitCodeError{err, code}
 }
 
-// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 or that of WithExitCode after an error,
-// or BrokenPipeExitCode if a closed pipe ended the command.
+// ExitCode prints the error of a command, if any, and returns the exit code: 0, 1 or that of WithExitCode after an
+// error, or BrokenPipeExitCode if a closed pipe ended the command.
 func ExitCode(ctx context.Context, streams genericiooptions.IOStreams, err error) int {
 	code := 0
 	if err != nil {

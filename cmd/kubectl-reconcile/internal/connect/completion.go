@@ -56,7 +56,7 @@ func CompleteTargets(f *Flags) cobra.CompletionFunc {
 				before := typed[:strings.LastIndex(typed, ",")+1]
 				return prefixed(before, c.types())
 			default:
-				return slices.DeleteFunc(c.namesOf(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+				return without(c.namesOf(ctx, args[0]), args[1:])
 			}
 		})
 	}
@@ -67,12 +67,16 @@ func CompleteKinds(cmd *cobra.Command, f *Flags, flag string) {
 	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		there := strings.Split(before, ",")
-		names, directive := completeFromCluster(cmd.Context(), f, func(_ context.Context, c *completionCluster) []string {
-			return slices.DeleteFunc(c.types(), func(name string) bool { return slices.Contains(there, name) })
-		})
+		missing := func(_ context.Context, c *completionCluster) []string { return without(c.types(), there) }
+		names, directive := completeFromCluster(cmd.Context(), f, missing)
 		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
 	}
 	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
+}
+
+// without returns the names, in place, without those that have been given.
+func without(names, given []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) })
 }
 
 // completionCluster is the cluster that completions come from.

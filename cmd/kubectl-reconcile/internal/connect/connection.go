@@ -131,7 +131,8 @@ func knownNames(flags *genericclioptions.ConfigFlags, raw clientcmdapi.Config, c
 func unconfigured(raw clientcmdapi.Config, files []string, program string) error {
 	if len(raw.Contexts) > 0 {
 		names := slices.Sorted(maps.Keys(raw.Contexts))
-		const advice = "--context NAME selects one for a command, `kubectl config use-context NAME` for good; there are "
+		const advice = "--context NAME selects one for a command, `kubectl config use-context NAME` for good; " +
+			"there are "
 		return cli.WithHint(errors.New("no context is selected in the kubeconfig"), advice+cli.Enumerate(names))
 	}
 	where := ""

@@ -28,7 +28,8 @@ func (c *Connection) Explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.As(err, &unknown):
-		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host), unknownKindHint(unknown))
+		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host),
+			unknownKindHint(unknown))
 	case apierrors.IsUnauthorized(err):
 		const text = "the credentials%s are not accepted by %s: they have expired, or there are none"
 		return cli.WithHint(fmt.Errorf(text, c.userText(), c.Endpoint()),
@@ -94,7 +95,8 @@ func (c *Connection) unreachable(err error) (cause, hint string) {
 	case isTimeout(err):
 		return "no answer: " + innermost(err), check
 	case errors.As(err, &name):
-		return fmt.Sprintf("looking up %s: %s", name.Name, name.Err), "is the name right, and does it need a VPN? " + check
+		return fmt.Sprintf("looking up %s: %s", name.Name, name.Err),
+			"is the name right, and does it need a VPN? " + check
 	}
 	if cause, hint := c.credentialPlugin(err); cause != "" {
 		return cause, hint
@@ -242,8 +244,8 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	}
 	sort.Slice(causes, func(i, j int) bool {
 		a, b := causes[i], causes[j]
-		return cmp.Or(
-			cmp.Compare(a.text, b.text), cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message)) < 0
+		return cmp.Or(cmp.Compare(a.text, b.text),
+			cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message)) < 0
 	})
 	var out []string
 	for _, c := range causes {

@@ -172,8 +172,8 @@ func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
 // conflictLine returns the one line, in brackets, of a reconcile that accepted no write and ended in a conflict.
 func (b *Blocks) conflictLine(open *block, end *trace.End) []line {
 	conflict := conflictText(conflictOf(open.events, end), end)
-	text := fmt.Sprintf("(%s  %s  %s  %s  conflict: %s)",
-		b.seconds(b.latest), open.start.Controller, keyText(open.start.Key), reconcileNumber(open.start.Reconcile), conflict)
+	text := fmt.Sprintf("(%s  %s  %s  %s  conflict: %s)", b.seconds(b.latest), open.start.Controller,
+		keyText(open.start.Key), reconcileNumber(open.start.Reconcile), conflict)
 	return []line{{word: briefWord, text: b.o.Palette.Dim(text)}}
 }
 
@@ -255,7 +255,8 @@ func (b *Blocks) showsLog(open *block, controller string, l *trace.Log) bool {
 
 // isNoise reports whether a log line reports no decision, and is left out for that.
 func (b *Blocks) isNoise(controller string, l *trace.Log) bool {
-	return b.brief() && l.Error == "" && (isThrottling(l) || slices.Contains(b.o.NoisyLogMessages[controller], l.Message))
+	return b.brief() && l.Error == "" &&
+		(isThrottling(l) || slices.Contains(b.o.NoisyLogMessages[controller], l.Message))
 }
 
 // isThrottling reports whether client-go logged that a request had to wait for its rate limiter (rest.Request): that

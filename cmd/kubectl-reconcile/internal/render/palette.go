@@ -41,7 +41,8 @@ type Palette struct {
 // NewPalette returns the palette for w: in mode auto it colours if w is a terminal, TERM is not dumb and NO_COLOR is
 // not set. Any other mode wins over the environment, which getenv reads as os.Getenv does.
 func NewPalette(w io.Writer, mode ColorMode, getenv func(string) string) Palette {
-	on := mode == ColorAlways || mode == ColorAuto && IsTerminal(w) && getenv("TERM") != "dumb" && getenv("NO_COLOR") == ""
+	on := mode == ColorAlways ||
+		mode == ColorAuto && IsTerminal(w) && getenv("TERM") != "dumb" && getenv("NO_COLOR") == ""
 	if !on {
 		return Palette{}
 	}

@@ -50,8 +50,8 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 		writes = "WOULD WRITE"
 	}
 	columns := []Column{
-		{Title: "CONTROLLER", Truncatable: true}, {Title: "RECONCILES"}, {Title: "FAILED"}, {Title: "PUT OFF", DropOrder: 6},
-		{Title: "RETRIES", DropOrder: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "CONTROLLER", Truncatable: true}, {Title: "RECONCILES"}, {Title: "FAILED"},
+		{Title: "PUT OFF", DropOrder: 6}, {Title: "RETRIES", DropOrder: 5}, {Title: writes}, {Title: "REFUSED"},
 		{Title: "P50", Optional: true, DropOrder: 3}, {Title: "P99", Optional: true, DropOrder: 4},
 		{Title: "WAITED P50", Optional: true, DropOrder: 1}, {Title: "WAITED P99", Optional: true, DropOrder: 2},
 	}

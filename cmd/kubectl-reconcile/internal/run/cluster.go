@@ -130,7 +130,8 @@ func (c *clusterTarget) cautions() []string {
 	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
 	if c.options.DryRun == guard.Client {
-		lines[0] = "dry run: nothing is written, and no write is sent: no server validates or completes what would be written"
+		lines[0] = "dry run: nothing is written, and no write is sent: " +
+			"no server validates or completes what would be written"
 	}
 	next := "it does not show what the controllers would do next, after these writes"
 	if c.hasDiff {
@@ -259,7 +260,8 @@ func reportHealth(out *session.Outputs, n apihealth.Notice) {
 			"if the cluster was created again, start again with its kubeconfig")
 	}
 	if n.Kind == apihealth.Unauthorized {
-		out.Hint("log in again; a token file or a credential plugin is read again by itself, a token within the kubeconfig is not")
+		out.Hint("log in again; a token file or a credential plugin is read again by itself, " +
+			"a token within the kubeconfig is not")
 	}
 }
 

@@ -39,8 +39,9 @@ type Flags struct {
 
 func newFlags() *Flags {
 	return &Flags{
-		cluster:   connect.NewFlags(),
-		manifests: connect.NewManifestFlags("with --sandbox, files, directories or URLs with the objects to create; - is stdin"),
+		cluster: connect.NewFlags(),
+		manifests: connect.NewManifestFlags(
+			"with --sandbox, files, directories or URLs with the objects to create; - is stdin"),
 	}
 }
 
@@ -56,13 +57,15 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.list, "list", false,
 		"list all controllers of kube-controller-manager, and whether they can run; -o is json, yaml or name")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; with --sandbox, namespace of the objects that name none, " +
-			"created if it does not exist"
+		set.Lookup("namespace").Usage = "on a cluster, short for --namespaces with one; " +
+			"with --sandbox, namespace of the objects that name none, created if it does not exist"
 	})
-	flags.Var(&f.until, "until", "when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
-		"by default ready with -f or -k, else when interrupted")
+	flags.Var(&f.until, "until",
+		"when to end: settled (nothing left to do), ready (all objects of -f are), or after a duration; "+
+			"by default ready with -f or -k, else when interrupted")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute,
-		"give up waiting for --until settled or ready after this time, and with --write before that for the Lease; 0 waits forever")
+		"give up waiting for --until settled or ready after this time, and with --write before that for the Lease; "+
+			"0 waits forever")
 	flags.BoolVar(&f.events, "events", false, "show the Events that controllers record")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line")
@@ -220,7 +223,8 @@ func (f *dryRunFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.how, dryRunFlag, string(guard.Server),
 		"how nothing is written to the cluster: server tries each write there without keeping it, client sends none")
 	cmd.Flags().BoolVar(&f.aggregated, dryRunAggregatedFlag, false,
-		"with --dry-run=server, also send writes to aggregated APIs whose servers say that they can try them; these may keep them all the same")
+		"with --dry-run=server, also send writes to aggregated APIs whose servers say that they can try them; "+
+			"these may keep them all the same")
 	cli.CompleteWords(cmd, dryRunFlag, string(guard.Server), string(guard.Client))
 }
 
@@ -262,13 +266,15 @@ func (f *writeFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "work in these namespaces only, and read no others")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
 		"on a cluster, work in all namespaces, which is the default")
-	flags.Var(&f.shard, "shard", "K/N: work in the K-th of N parts of the namespaces, chosen by a hash of their names; "+
-		"what is in no namespace is in part 1")
+	flags.Var(&f.shard, "shard",
+		"K/N: work in the K-th of N parts of the namespaces, chosen by a hash of their names; "+
+			"what is in no namespace is in part 1")
 	flags.StringVar(&f.leaseNamespace, "lease-namespace", lease.DefaultNamespace,
 		"with --write, namespace of the Lease that keeps others from writing at the same time")
 	flags.DurationVar(&f.leaseDuration, "lease-duration", lease.DefaultDuration,
 		"with --write, how long after it was last renewed the Lease keeps other runners from writing; "+
-			"this one ends if it could not renew the Lease for two thirds of it: a longer one outlasts an API server that is away for longer")
+			"this one ends if it could not renew the Lease for two thirds of it: "+
+			"a longer one outlasts an API server that is away for longer")
 }
 
 func (f *writeFlags) validate(flags *pflag.FlagSet) error {

@@ -99,7 +99,8 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 	switch {
 	case err != nil:
 		w.beside = true
-		out.Warnf("it is not known whether kube-controller-manager runs: %s; if it does, both write, and undo each other's work", cli.OneLine(err.Error()))
+		out.Warnf("it is not known whether kube-controller-manager runs: %s; "+
+			"if it does, both write, and undo each other's work", cli.OneLine(err.Error()))
 		return nil
 	case first != nil && w.force:
 		w.beside = true
@@ -111,9 +112,11 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 			return err
 		}
 	case exists:
-		out.Warnf("the Lease %s has no holder: a kube-controller-manager that runs without leader election does not show there", place)
+		out.Warnf("the Lease %s has no holder: "+
+			"a kube-controller-manager that runs without leader election does not show there", place)
 	case !w.force:
-		return cli.WithHint(errors.New("it is not known whether kube-controller-manager runs on this cluster: it has no Lease "+place),
+		const unknown = "it is not known whether kube-controller-manager runs on this cluster: it has no Lease "
+		return cli.WithHint(errors.New(unknown+place),
 			"one that runs without leader election has none: if none runs, --force writes")
 	}
 	return w.refuseOnSigns(ctx, out)
@@ -256,8 +259,11 @@ func (w *writer) acquire(ctx context.Context, o *session.Options, out *session.O
 	case ctx.Err() != nil:
 		return cli.Interruption(ctx, "before the Lease was free: nothing was written")
 	case limited.Err() != nil && other != "":
-		return cli.WithHint(fmt.Errorf("the Lease %s/%s was not free within --timeout %s: %s holds it; nothing was written", w.namespace, w.name, o.Goal.Timeout, other),
-			"--timeout gives it more time, and 0 waits forever; the Lease of a runner that was killed is free when its --lease-duration is over")
+		return cli.WithHint(
+			fmt.Errorf("the Lease %s/%s was not free within --timeout %s: %s holds it; nothing was written",
+				w.namespace, w.name, o.Goal.Timeout, other),
+			"--timeout gives it more time, and 0 waits forever; "+
+				"the Lease of a runner that was killed is free when its --lease-duration is over")
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,8 @@ func printControllers(w io.Writer, items []controllerItem, width int) error {
 		name, others := i.called()
 		rows = append(rows, []string{name, i.runs(), strings.Join(others, ","), i.why()})
 	}
-	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	named := rows[1:]
+	sort.Slice(named, func(i, j int) bool { return named[i][0] < named[j][0] })
 	if widths := widest(rows, 0); width > 0 && sum(widths)+listGap*(len(widths)-1) > width {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 2, 3)

@@ -30,17 +30,18 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --controller NAMES [--sandbox [-f FILE]]",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
-		Long: `Run Kubernetes' own controllers in this process, and show their reconciles: the watch events that led to it, what the
-controller decided, what it wrote, and how it ended.
+		Long: `Run Kubernetes' own controllers in this process, and show their reconciles: the watch events that
+led to it, what the controller decided, what it wrote, and how it ended.
 
-They run against your cluster, in dry run: nothing is written. With --write they write, in the place of a
-kube-controller-manager that does not run, and are the only ones that do. With --sandbox they run against an API server inside this
-process instead, with simulated nodes; no cluster is needed and none is touched. The objects of -f or -k are created in it
-first. The run ends when they are ready, or as --until says.
+They run against your cluster, in dry run: nothing is written. With --write they write, in the place
+of a kube-controller-manager that does not run, and are the only ones that do. With --sandbox they
+run against an API server inside this process instead, with simulated nodes; no cluster is needed
+and none is touched. The objects of -f or -k are created in it first. The run ends when they are
+ready, or as --until says.
 
-Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended, the controller, the key, and a
-number by which others name it. How long it took is in its last line. Reconciles that wrote nothing and went well are counted at
-the end; -v shows them.`,
+Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended,
+the controller, the key, and a number by which others name it. How long it took is in its last line.
+Reconciles that wrote nothing and went well are counted at the end; -v shows them.`,
 		Args: cobra.ArbitraryArgs, // objects to copy with --from-cluster: validate refuses others
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {

@@ -22,7 +22,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
-const sandboxExample = `  # Serve an API with all controllers and three nodes; in another terminal, use the line that it prints
+const sandboxExample = `  # Serve an API with all controllers and three nodes; in another terminal, use the line that it
+  # prints
   kubectl reconcile sandbox
   export KUBECONFIG=…
 
@@ -30,7 +31,8 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
   kubectl reconcile sandbox --kubeconfig-out ./sandbox.kubeconfig -v
 
   # An API server alone, to test a controller of your own against
-  kubectl reconcile sandbox --controller none --nodes 0 --disable-admission-plugins ServiceAccount --kubeconfig-out FILE`
+  kubectl reconcile sandbox --controller none --nodes 0 --disable-admission-plugins ServiceAccount \
+      --kubeconfig-out FILE`
 
 // Flags are the flags of `sandbox`.
 type Flags struct {
@@ -52,12 +54,12 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sandbox [--from-cluster [TYPE/NAME…]]",
 		Short: "Serve an API server in memory, with controllers and simulated nodes",
-		Long: `Serve a Kubernetes API in memory, with Kubernetes' own controllers and with simulated nodes, for kubectl and for
-controllers of your own. It lives until it is interrupted, and nothing of it is kept. With --from-cluster it begins with a copy of a
-part of your cluster, which is only read.
+		Long: `Serve a Kubernetes API in memory, with Kubernetes' own controllers and with simulated nodes, for
+kubectl and for controllers of your own. It lives until it is interrupted, and nothing of it is
+kept. With --from-cluster it begins with a copy of a part of your cluster, which is only read.
 
-It listens on the loopback address only, with TLS and a token that the kubeconfig holds. Your own kubeconfig is not
-touched.`,
+It listens on the loopback address only, with TLS and a token that the kubeconfig holds. Your own
+kubeconfig is not touched.`,
 		Example: sandboxExample,
 		Args:    cobra.ArbitraryArgs, // objects to copy with --from-cluster: toOptions refuses others
 		RunE: func(cmd *cobra.Command, args []string) error {

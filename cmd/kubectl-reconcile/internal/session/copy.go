@@ -187,7 +187,8 @@ func NewCopyDocument(of *seed.Copy, version string, report runlocal.CopyReport) 
 		Incomplete: of.Incomplete, LeftOut: of.LeftOut,
 	}
 	for _, u := range report.Unloaded {
-		doc.Unloaded = append(doc.Unloaded, UnloadedDocument{u.Kind.Group, u.Resource, u.Namespace, u.Name, u.Err.Error()})
+		unloaded := UnloadedDocument{u.Kind.Group, u.Resource, u.Namespace, u.Name, u.Err.Error()}
+		doc.Unloaded = append(doc.Unloaded, unloaded)
 	}
 	for _, c := range report.Controllers {
 		doc.NotRun = append(doc.NotRun, NotRunDocument{c.Short, c.Reason})

@@ -2,9 +2,11 @@
 // are the stages that a run passes through, each of which takes what the one before returns:
 //
 //	flags.go      Flags, which both commands have; controllers.go selects the controllers that they name
-//	options.go    Options, made of flags by the command, with the Target: the sandbox (sandbox.go), or what the command provides
+//	options.go    Options, made of flags by the command, with the Target: the sandbox (sandbox.go), or what the
+//	              command provides
 //	session.go    Options.Run starts the session, applies objects, waits for the goal and stops
-//	outputs.go    Outputs, the sinks of the trace: blocks for people, NDJSON, the trace file, and what the summary is made of
+//	outputs.go    Outputs, the sinks of the trace: blocks for people, NDJSON, the trace file, and what the summary is
+//	              made of
 //	telemetry.go  health, metrics and the trace over HTTP, beside the other outputs
 //	result.go     how the session ended, what came of the objects, and which error that is
 //	report.go     the summary, as text or as the last line of NDJSON

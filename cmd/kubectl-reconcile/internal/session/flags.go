@@ -45,7 +45,8 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 		"controllers to run, by the names and aliases of kube-controller-manager; "+
 			"'*' is all that can run here, -NAME leaves one out, none in a sandbox runs none")
 	flags.IntVar(&f.Workers, "workers", 0,
-		"keys that each controller reconciles at a time; 0 is what kube-controller-manager has, and 4 for the simulated nodes")
+		"keys that each controller reconciles at a time; "+
+			"0 is what kube-controller-manager has, and 4 for the simulated nodes")
 	flags.IntVar(&f.nodes, "nodes", 3, "simulated nodes; with 0, pods stay pending")
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond,
 		"how long a simulated pod runs before it is ready")
@@ -71,9 +72,11 @@ func (f *Flags) addControllerFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.NodeControllers.MonitorPeriod, "node-monitor-period", 0,
 		"how often node-lifecycle looks at the health of nodes; 0 is 5s, what kube-controller-manager has")
 	flags.DurationVar(&f.NodeControllers.GracePeriod, "node-monitor-grace-period", 0,
-		"how long a node may be silent before node-lifecycle takes it for unreachable; 0 is 50s, what kube-controller-manager has")
+		"how long a node may be silent before node-lifecycle takes it for unreachable; "+
+			"0 is 50s, what kube-controller-manager has")
 	flags.Float32Var(&f.NodeControllers.EvictionRate, "node-eviction-rate", 0,
-		"nodes a second that node-lifecycle taints because they are not ready; 0 is 0.1, what kube-controller-manager has")
+		"nodes a second that node-lifecycle taints because they are not ready; "+
+			"0 is 0.1, what kube-controller-manager has")
 	flags.IntVar(&f.NodeControllers.TerminatedPods, "terminated-pod-gc-threshold", 0,
 		"pods that have ended which podgc leaves; 0 is 12500, what kube-controller-manager has, and less than 0 is all")
 }
@@ -181,9 +184,11 @@ type TelemetryFlags struct {
 
 func (f *TelemetryFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "serve", "",
-		"serve /healthz, /readyz, /metrics, /trace and /debug/pprof on this address, or on this port of this machine; port 0 picks a free one")
+		"serve /healthz, /readyz, /metrics, /trace and /debug/pprof on this address, "+
+			"or on this port of this machine; port 0 picks a free one")
 	flags.StringVar(&f.tokenFile, "serve-token-file", "",
-		"with --serve, the file with the token that clients must send; created if it does not exist; by default a temporary one")
+		"with --serve, the file with the token that clients must send; created if it does not exist; "+
+			"by default a temporary one")
 }
 
 func (f *TelemetryFlags) validate() error {

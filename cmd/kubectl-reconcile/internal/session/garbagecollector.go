@@ -49,8 +49,8 @@ func (w *collectorWarnings) lines(v controllers.CollectorView) []string {
 		out = append(out, "garbagecollector sees "+cli.Enumerate(w.leftOut)+" again")
 	default:
 		first := v.LeftOut[0]
-		const text = "warning: garbagecollector continues without %s, which cannot be listed (%s: %s): nothing that %s own is deleted, " +
-			"and what is to be deleted with --cascade=orphan waits"
+		const text = "warning: garbagecollector continues without %s, which cannot be listed (%s: %s): " +
+			"nothing that %s own is deleted, and what is to be deleted with --cascade=orphan waits"
 		out = append(out, fmt.Sprintf(text, cli.Enumerate(left), first.Resource, cli.OneLine(first.Err.Error()),
 			cli.PluralOf(len(left), "its objects", "their objects")))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -279,8 +280,9 @@ func refusalText(w trace.WriteCount) string {
 // writeRows returns the rows of the table of what was written, or would be, with what was refused of it.
 func writeRows(accepted, refused []trace.WriteCount) []render.WriteCountRow {
 	var rows []render.WriteCountRow
-	for _, w := range slices.SortedFunc(slices.Values(append(slices.Clone(accepted),
-		onlyRefused(accepted, refused)...)), trace.CompareWriteCounts) {
+	all := append(slices.Clone(accepted), onlyRefused(accepted, refused)...)
+	sort.Slice(all, func(i, j int) bool { return trace.CompareWriteCounts(all[i], all[j]) < 0 })
+	for _, w := range all {
 		times := 0
 		for _, r := range refused {
 			if w.SameWrites(r) {

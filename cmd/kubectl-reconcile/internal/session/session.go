@@ -144,8 +144,8 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Out
 		out.Notef("applied: %s", a)
 	}
 	for _, quota := range session.Unenforced(applied) {
-		out.Warnf("%s limits nothing: admission goes by the status of a quota, which the resourcequota controller sets; "+
-			"add resourcequota to --controller", quota)
+		out.Warnf("%s limits nothing: admission goes by the status of a quota, "+
+			"which the resourcequota controller sets; add resourcequota to --controller", quota)
 	}
 	return applied, withManifestHints(err)
 }

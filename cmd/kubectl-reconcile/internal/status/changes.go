@@ -19,6 +19,7 @@ import (
 
 // appendChanges writes a row for each object, and then one for each change that shows.
 func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
+	f.judgeLeads(ctx)
 	list := f.list()
 	f.rowOptions = f.options.tableOptions(list.items)
 	f.rowOptions.Times = true
@@ -39,7 +40,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 			return nil
 		case <-ticker.C():
 			failing = f.remarkFailing(failing)
-			for _, item := range f.age() {
+			for _, item := range append(f.age(), f.judgeLeads(ctx)...) {
 				if err := f.appendChange(item, watch.Modified); err != nil {
 					return err
 				}
@@ -116,7 +117,8 @@ func (f *statusFollower) appendItems(items []statusItem, event watch.EventType) 
 	case f.options.output == "json":
 		for _, item := range items {
 			line, err := json.Marshal(v1alpha1.StatusEvent{
-				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: string(event), Item: item.StatusItem,
+				APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind,
+				Type: string(event), Item: item.StatusItem,
 			})
 			if err == nil {
 				_, err = f.options.streams.Out.Write(append(cli.EscapeControls(line), '\n'))

@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // statusList is what was read, sorted.
@@ -29,6 +30,9 @@ type statusItem struct {
 	kind    cluster.Kind
 	version string // resourceVersion
 	source  string // the key of the target that it was watched for; empty without --watch
+	// lead is where it leads to, for judgeLeads; zero while it is being deleted. reported is the report before that.
+	lead     treestatus.Lead
+	reported inspect.Report
 }
 
 func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusList {
@@ -62,10 +66,17 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 		kind:    kind,
 		version: obj.GetResourceVersion(),
 	}
+	if obj.GetDeletionTimestamp() == nil {
+		item.lead = treestatus.LeadOf(&kind, obj)
+	}
 	if writer, ok := inspect.LastWriter(obj); ok {
 		item.LastWriter = &writer
 	}
-	return item.at(now)
+	item = item.at(now)
+	if !item.lead.IsZero() {
+		item.reported = item.Report
+	}
+	return item
 }
 
 // at is the item as of a time.

@@ -1,10 +1,10 @@
 // Package status is the command `status`: it reads objects of any kinds, and prints which have not caught up with their
-// specification, worst first. How an object is judged is in pkg/inspect, how objects are read and followed in its package
-// cluster.
+// specification, worst first. How an object is judged is in pkg/inspect, how objects are read and followed in its
+// package cluster.
 //
-// status.go has flags and options, read.go what is read, list.go the items in their order and the selection of what is
-// shown, print.go the table and the notes below it. With --watch, watch.go follows the objects and redraws a terminal, and
-// changes.go writes a row or a line for each change.
+// status.go has flags and options, read.go what is read, lead.go what other objects tell about Services and Ingresses,
+// list.go the items in their order and the selection of what is shown, print.go the table and the notes below it. With
+// --watch, watch.go follows the objects and redraws a terminal, and changes.go writes a row or a line for each change.
 package status
 
 import (
@@ -58,11 +58,13 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show what is not ready, and whose controller has not seen the latest change",
-		Long: `Show the status of objects of any kind, the worst first: whether each matches its spec and why not, whether its
-controller has seen the latest generation of it (drift), and its conditions, bad ones first.
+		Long: `Show the status of objects of any kind, the worst first: whether each matches its spec and why not,
+whether its controller has seen the latest generation of it (drift), and its conditions, bad ones
+first.
 
-Without arguments it shows all objects in the namespace whose kind has a status; with -A those of the whole cluster, but
-for cluster-scoped ones with which all is well, unless with -o. What could not be read is named below the table.`,
+Without arguments it shows all objects in the namespace whose kind has a status; with -A those of
+the whole cluster, but for cluster-scoped ones with which all is well, unless with -o. What could
+not be read is named below the table.`,
 		Example: statusExample,
 		RunE:    cli.RunE(streams, f.toOptions),
 	}

@@ -39,6 +39,7 @@ type statusFollower struct {
 	table      *render.Table     // of what is appended, and how
 	rowOptions render.StatusOptions
 	picture    render.LiveStatusTable // on the screen
+	judged     time.Time              // when judgeLeads has last read; zero if it must
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
@@ -76,7 +77,8 @@ func (r *statusReader) followTarget(
 	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
 ) {
 	selection := cluster.ObjectSelection{
-		Target: t.Target, Name: t.Name, Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields), Whole: r.whole(),
+		Target: t.Target, Name: t.Name, Whole: r.whole(),
+		Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields),
 	}
 	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
 		for i := range c.Objects {
@@ -94,7 +96,8 @@ func (r *statusReader) followTarget(
 
 func newStatusFollower(r *statusReader) *statusFollower {
 	f := &statusFollower{
-		reader: r, options: r.options, items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+		reader: r, options: r.options,
+		items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
 	}
 	if r.options.width > 0 && r.options.output != "json" && r.options.output != "name" {
 		f.screen = render.NewScreen(r.options.streams.Out)
@@ -125,6 +128,7 @@ func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange
 	ticker := f.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
+		f.judgeLeads(ctx)
 		if err := f.draw(); err != nil {
 			return err
 		}
@@ -158,7 +162,8 @@ func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange
 // list is all that is to be shown.
 func (f *statusFollower) list() *statusList {
 	f.age()
-	list := newStatusList(slices.Collect(maps.Values(f.items)), f.reader.incomplete(slices.Collect(maps.Values(f.failures))))
+	incomplete := f.reader.incomplete(slices.Collect(maps.Values(f.failures)))
+	list := newStatusList(slices.Collect(maps.Values(f.items)), incomplete)
 	f.options.choose(list)
 	return list
 }
@@ -217,9 +222,9 @@ func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
 		return f.takeOne(c)
 	}
 	there := map[string]bool{}
-	for _, item := range c.items {
-		there[item.key()] = true
-		f.items[item.key()] = item
+	for i := range c.items {
+		there[c.items[i].key()] = true
+		f.keep(&c.items[i])
 	}
 	for key, item := range f.items {
 		if item.source == targetKey && !there[key] {
@@ -242,7 +247,7 @@ func (f *statusFollower) takeOne(c statusChange) ([]statusItem, watch.EventType)
 		delete(f.items, item.key())
 		return c.items, watch.Deleted
 	}
-	f.items[item.key()] = item
+	f.keep(&c.items[0])
 	return c.items, c.event
 }
 

@@ -118,7 +118,8 @@ func (p *preview) reasons(nodes []*ownertree.Node) []v1alpha1.ObjectReason {
 func heldObjects(all []ownertree.DeletionBlockers) []v1alpha1.HeldObject {
 	var out []v1alpha1.HeldObject
 	for _, b := range all {
-		out = append(out, v1alpha1.HeldObject{Object: refOf(b.Node), DeletionBlockers: newBlockers(b), Perhaps: b.Perhaps})
+		held := v1alpha1.HeldObject{Object: refOf(b.Node), DeletionBlockers: newBlockers(b), Perhaps: b.Perhaps}
+		out = append(out, held)
 	}
 	return out
 }

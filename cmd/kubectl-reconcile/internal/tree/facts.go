@@ -41,10 +41,14 @@ func (p *previous) facts(n *ownertree.Node) *treestatus.Facts {
 // findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has
 // been searched for what is not Current now.
 func (p *previous) findings(now time.Time) *treestatus.Found {
-	if p == nil || p.reading == nil || p.reading.found == nil || !p.reading.found.Searched || p.reading.findingsOld(now) {
+	if p == nil || p.reading == nil {
 		return nil
 	}
-	return p.reading.found
+	found := p.reading.found
+	if found == nil || !found.Searched || p.reading.findingsOld(now) {
+		return nil
+	}
+	return found
 }
 
 // findingsHold is how long findings are used again while a tree is followed: Events come without a change of the
@@ -62,7 +66,7 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r := &reading{layout: l, read: facts, shown: facts.JudgeServices(l.graph, l.nodes), unread: unread}
+	r := &reading{layout: l, read: facts, shown: facts.JudgeLeads(l.graph, l.nodes), unread: unread}
 	if last := before.findings(o.clock.Now()); last != nil {
 		r.found, r.foundAt = last, before.reading.foundAt
 		return r, nil
@@ -77,7 +81,7 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 func (r *reading) findAgain(ctx context.Context, q *query) error {
 	at := q.options.clock.Now()
 	l, o := r.layout, treestatus.FindOptions{
-		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events,
+		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events, Now: at,
 	}
 	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.shown, o)
 	if err != nil {

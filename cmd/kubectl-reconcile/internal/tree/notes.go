@@ -200,7 +200,7 @@ func (m noteMaker) missing(n *treestatus.StatusNode) []string {
 	}
 	var out []string
 	for _, lack := range n.Findings.Lacks {
-		text := m.label(n.Branch.Node) + ": needs " + m.label(lack.Object) + ", which is not there"
+		text := m.label(n.Branch.Node) + ": needs " + m.label(lack.Object) + ", which does not exist"
 		if lack.NamedBy != n.Branch.Node {
 			text += "; a " + m.items.kinds.of(lack.NamedBy) + " names it"
 		}

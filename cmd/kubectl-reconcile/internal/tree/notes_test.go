@@ -79,8 +79,8 @@ func TestNotes(t *testing.T) {
 			needing("StorageClass/fast", "PersistentVolumeClaim/data")(g, b, f)
 			needing("Secret/s", "")(g, b, f)
 		}, []string{
-			"missing: ConfigMap/a: needs StorageClass/fast, which is not there; a PersistentVolumeClaim names it",
-			"missing: ConfigMap/a: needs Secret/s, which is not there",
+			"missing: ConfigMap/a: needs StorageClass/fast, which does not exist; a PersistentVolumeClaim names it",
+			"missing: ConfigMap/a: needs Secret/s, which does not exist",
 		}, "what names it, unless that is the object"},
 		{"warnings", func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
 			reported("Warning", "BackOff", "Back-off pulling image", 9)(g, b, f)
@@ -96,7 +96,7 @@ func TestNotes(t *testing.T) {
 		{"a warning of what is missing", func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
 			needing("StorageClass/fast", "")(g, b, f)
 			reported("Warning", "ProvisioningFailed", `storageclass.storage.k8s.io "fast" not found`, 3)(g, b, f)
-		}, []string{"missing: ConfigMap/a: needs StorageClass/fast, which is not there"}, "nor in other words"},
+		}, []string{"missing: ConfigMap/a: needs StorageClass/fast, which does not exist"}, "nor in other words"},
 		{"many warnings", func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
 			for _, reason := range []string{"A", "B", "C"} {
 				reported("Warning", reason, "", 1)(g, b, f)

@@ -281,7 +281,8 @@ func (p *preview) claimLines(add func(tone render.Tone, head, text string)) {
 		tone       render.Tone
 		head, text string
 	}{
-		{corev1.PersistentVolumeReclaimDelete, render.ToneTrouble, "would delete with claims", "what is stored goes, too"},
+		{corev1.PersistentVolumeReclaimDelete, render.ToneTrouble, "would delete with claims",
+			"what is stored goes, too"},
 		{corev1.PersistentVolumeReclaimRecycle, render.ToneTrouble, "would empty", "what is stored goes"},
 		{corev1.PersistentVolumeReclaimRetain, render.TonePlain, "would release", "what is stored stays"},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/causetext"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
@@ -76,6 +77,9 @@ func ownReason(n *treestatus.StatusNode) string {
 	return own + ": " + found
 }
 
+// maxFound is the maximum length of what was found in other objects, in characters.
+const maxFound = 100
+
 // foundReason is what was found in other objects, in few words; empty if nothing was.
 func foundReason(f *treestatus.Findings) string {
 	if f == nil {
@@ -83,11 +87,14 @@ func foundReason(f *treestatus.Findings) string {
 	}
 	if len(f.Lacks) > 0 {
 		lack := f.Lacks[0].Object
-		text := lack.Kind.Kind + "/" + lack.Name + " is not there"
+		text := lack.Kind.Kind + "/" + lack.Name + " does not exist"
 		if more := len(f.Lacks) - 1; more > 0 {
 			text += fmt.Sprintf(", nor %d more", more)
 		}
 		return text
+	}
+	if f.Cause != nil {
+		return render.Cut(causetext.Short(f.Cause), maxFound)
 	}
 	if warnings := f.Warnings(); len(warnings) > 0 {
 		return warnings[0].Reason

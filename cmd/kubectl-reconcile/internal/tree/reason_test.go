@@ -73,10 +73,10 @@ func TestReasons(t *testing.T) {
 		}, "1 of 3 pods created: FailedCreate; ImagePullBackOff on x", "what is below is another cause"},
 		{"what is missing", func(g *testTree) *ownertree.Branch {
 			return g.object("Pod/a", status(inspect.InProgress, "0/1", "waiting to be scheduled"), needing("StorageClass/fast", "PersistentVolumeClaim/data"), reported("Warning", "FailedScheduling", "unbound", 3))
-		}, "waiting to be scheduled: StorageClass/fast is not there", "it says more than a Warning"},
+		}, "waiting to be scheduled: StorageClass/fast does not exist", "it says more than a Warning"},
 		{"much that is missing", func(g *testTree) *ownertree.Branch {
 			return g.object("Pod/a", status(inspect.InProgress, "0/1", ""), needing("Secret/a", ""), needing("Secret/b", ""))
-		}, "Secret/a is not there, nor 1 more", "the first is named"},
+		}, "Secret/a does not exist, nor 1 more", "the first is named"},
 		{"a reason with its cause", func(g *testTree) *ownertree.Branch {
 			return g.object("Pod/a", bad, reported("Warning", "Failed", "not found", 3))
 		}, "ImagePullBackOff: nginx:nope", "it explains itself"},

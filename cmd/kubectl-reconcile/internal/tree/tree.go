@@ -87,12 +87,14 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree [TYPE[,TYPE…] [NAME…] | TYPE/NAME… | -f FILE]",
 		Short: "Show who owns whom, how each object is doing, and what the garbage collector will do",
-		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each, whether its
-controller has seen its latest generation, and what the garbage collector makes of its owner references.
+		Long: `Show the owners above objects and the dependents below them, of any kind, with the status of each,
+whether its controller has seen its latest generation, and what the garbage collector makes of its
+owner references.
 
-Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where to look follows from
-the objects asked for: -A is not needed to see what an object owns. Objects in the same state share a line, what is
-wrong comes first, and what could not be read is named below the tree.`,
+Without arguments it shows all objects in the namespace; with -A those of the whole cluster. Where
+to look follows from the objects asked for: -A is not needed to see what an object owns. Objects in
+the same state share a line, what is wrong comes first, and what could not be read is named below
+the tree.`,
 		Example: treeExample,
 		RunE:    cli.RunE(streams, f.toOptions),
 	}

@@ -1,7 +1,9 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -220,6 +222,8 @@ func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
 	}
 	if w := workload(n); c.Type == inspect.MissingObject && w != n || hasTemplate(n) {
 		l.change("or name another", w.Namespace, "edit %s", typeName(w))
+	} else if n.Kind.Group != "" && len(n.Owners) == 0 {
+		l.change("or name another", n.Namespace, "edit %s", typeName(n))
 	}
 }
 
@@ -282,10 +286,13 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "describe limitrange")
 		l.change("requests and limits within the range", w.Namespace, "edit %s", typeName(w))
 	case inspect.WebhookUnreachable:
-		l.look("", "get validatingwebhookconfigurations,mutatingwebhookconfigurations")
-		l.look("", "get apiservices,services -A")
+		l.webhook(c)
 	case inspect.AccessDenied:
-		l.look("", "auth can-i --list")
+		if account := accountIn(c.Detail); account != "" {
+			l.look(n.Namespace, "auth can-i --list --as %s", account)
+		} else {
+			l.look(n.Namespace, "auth can-i --list")
+		}
 	default:
 		if strings.Contains(c.Detail, "PodSecurity") {
 			l.look("", "get namespace %s --show-labels", n.Namespace)
@@ -295,6 +302,36 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 		}
 		l.look(n.Namespace, "describe %s", typeName(n))
 		l.change("as the refusal says", w.Namespace, "edit %s", typeName(w))
+	}
+}
+
+// account matches the name of a service account as a user.
+var account = regexp.MustCompile(`system:serviceaccount:[a-z0-9-]+:[a-z0-9.-]+`)
+
+// accountIn is the service account that a text names; empty if it names none.
+func accountIn(text string) string { return account.FindString(text) }
+
+// webhook is for an admission webhook that does not answer.
+func (l *commandList) webhook(c *diagnosis.Cause) {
+	configurations := "get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+	for _, e := range c.Evidence {
+		kind, name, ok := strings.Cut(e.Name, "/")
+		if e.Source != inspect.FromObject || !ok {
+			continue
+		}
+		switch kind {
+		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+			configurations = ""
+			l.look("", "get %s %s -o yaml", strings.ToLower(kind), name)
+		case "Service":
+			if c.Refers != nil && c.Refers.Kind == kind {
+				why := " why " + cli.ShellQuoted("service/"+name) + " -n " + cli.ShellQuoted(c.Refers.Namespace)
+				l.add(v1alpha1.Command{Command: l.maker.program + why})
+			}
+		}
+	}
+	if configurations != "" {
+		l.look("", configurations)
 	}
 }
 
@@ -379,8 +416,10 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "get controllerrevisions")
 		l.change("each pod that is to be replaced", n.Namespace, "delete pod POD")
 	case inspect.MetricsUnavailable:
-		l.look("", "get apiservices")
 		l.look(n.Namespace, "describe %s", typeName(n))
+		if !strings.Contains(c.Detail, "missing request") {
+			l.look("", "get apiservices")
+		}
 	case inspect.AtLimit:
 		l.look(n.Namespace, "describe %s", typeName(n))
 		l.change("a higher maximum", n.Namespace, "patch %s --type merge -p %s",
@@ -407,8 +446,18 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.FieldFight:
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
-		why := l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n) + " --field spec"
-		l.add(v1alpha1.Command{Command: why})
+		why := l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n)
+		l.add(v1alpha1.Command{Command: why + " --field " + cmp.Or(c.Part, "spec")})
+		if c.Refers != nil {
+			l.change("or take spec.replicas out of what is applied", c.Refers.Namespace,
+				"delete horizontalpodautoscaler %s", c.Refers.Name)
+		}
+	case inspect.VolumeNotAttached:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		if c.Refers != nil {
+			l.look("", "describe volumeattachment %s", c.Refers.Name)
+			l.change("the pod that still uses it on the other node", n.Namespace, "delete pod POD")
+		}
 	default:
 		l.look(n.Namespace, "describe %s", typeName(n))
 	}

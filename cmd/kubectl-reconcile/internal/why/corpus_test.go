@@ -33,6 +33,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -57,6 +58,8 @@ type situation struct {
 	Says string `json:"says,omitempty"`
 	// Also are types of causes that must be named, too.
 	Also []string `json:"also,omitempty"`
+	// Unseen is why tree and status say that all is well; empty if they see it.
+	Unseen string `json:"unseen,omitempty"`
 	// Later is how long after it was played the question is asked.
 	Later metav1.Duration `json:"later,omitzero"`
 	// Then is what is done to the objects.
@@ -278,6 +281,11 @@ func (p *player) await(t *testing.T) {
 	for {
 		problem, text := p.check(ctx, t)
 		if problem == "" {
+			if v, err := p.ask(ctx); err == nil && p.Later.Duration == 0 {
+				problem = p.oneStory(ctx, t, v)
+			}
+		}
+		if problem == "" {
 			t.Log("\n" + text)
 			return
 		}
@@ -333,8 +341,8 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 		return fmt.Sprintf("the cause %s is named first, want %s", first.Type, p.Cause), text
 	case p.Of != "" && shown != p.Of && (!isPrefix || !strings.HasPrefix(shown, prefix)):
 		return fmt.Sprintf("%s shows it, want %s", shown, p.Of), text
-	case !strings.Contains(v.sentence(first), p.Says):
-		return fmt.Sprintf("it says %q, without %q", v.sentence(first), p.Says), text
+	case !strings.Contains(v.sentence(first), p.expand(p.Says)):
+		return fmt.Sprintf("it says %q, without %q", v.sentence(first), p.expand(p.Says)), text
 	case d.Converged:
 		return "it has converged", text
 	case len(first.Evidence) == 0:
@@ -350,6 +358,9 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 	if problem := sameStory(v); problem != "" {
 		return problem, text
 	}
+	if v.trials != nil && first.Weight == inspect.Specific && !fromTrial(first) {
+		return "controllers were tried, though the cause was known", text
+	}
 	return "", text
 }
 
@@ -363,6 +374,12 @@ func againstSchema(document any) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// fromTrial reports whether what controllers write was to be tried to find a cause, or to be surer of it.
+func fromTrial(c *diagnosis.Cause) bool {
+	return c.Type == inspect.GenerationNotSeen ||
+		slices.ContainsFunc(c.Evidence, func(e inspect.Evidence) bool { return e.Source == inspect.FromController })
 }
 
 // sameStory reports a cause that status would not see: the object that shows the likeliest cause is well by its own
@@ -406,7 +423,8 @@ func (p *player) ask(ctx context.Context) (*view, error) {
 	q := &query{
 		options: &Options{
 			connection: &connect.Connection{Config: p.stage.config, Namespace: p.namespace, Program: "kubectl reconcile"},
-			clock:      clocktesting.NewFakeClock(now),
+			clock:      clocktesting.NewFakeClock(now), try: tryAuto,
+			streams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard},
 		},
 		cluster: &connect.Cluster{Kinds: kinds, Reader: reader}, target: targets[0],
 	}
@@ -414,7 +432,11 @@ func (p *player) ask(ctx context.Context) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newView(q, s, now), nil
+	tried, err := (&trier{query: q}).complete(ctx, s, now)
+	if err != nil {
+		return nil, err
+	}
+	return newView(q, s, tried, now), nil
 }
 
 // do does one action.

@@ -14,6 +14,9 @@ func (v *view) document() *v1alpha1.Diagnosis {
 		Converged: d.Converged, Status: d.Status, Reason: d.Facts.Reason, Summary: v.headline(), Since: d.Since,
 		Causes: []v1alpha1.DiagnosedCause{}, Incomplete: v.incomplete,
 	}
+	if v.trials != nil {
+		out.Trials = v.trials.list
+	}
 	for _, c := range d.Causes {
 		out.Causes = append(out.Causes, v.cause(c))
 	}

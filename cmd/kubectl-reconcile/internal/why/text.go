@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
 
@@ -21,19 +22,20 @@ import (
 type view struct {
 	diagnosis  *diagnosis.Diagnosis
 	incomplete []cluster.Incomplete
+	trials     *trials // nil if nothing was tried
 	now        time.Time
 	// namespace is the one that objects are named without.
 	namespace string
 	commands  commandMaker
 }
 
-func newView(q *query, s *diagnosis.Situation, now time.Time) *view {
+func newView(q *query, s *diagnosis.Situation, tried *trials, now time.Time) *view {
 	namespace := s.Asked.Namespace
 	if s.Asked.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 		namespace = s.Asked.Name
 	}
 	return &view{
-		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, now: now, namespace: namespace,
+		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, trials: tried, now: now, namespace: namespace,
 		commands: commandMaker{context: q.options.context, program: q.options.connection.Program},
 	}
 }
@@ -72,10 +74,10 @@ func (o *Options) draw(w io.Writer, v *view, width int) error {
 	} else if !d.Converged {
 		s.line("No cause was found: nothing that it reports, owns or uses explains it.")
 		for _, c := range v.commands.forObject(d.Asked) {
-			s.labelled("look", render.Escape(c.Command))
+			s.command("look", c)
 		}
 	}
-	for _, text := range connect.DescribeIncomplete(v.incomplete) {
+	for _, text := range append(v.trialLines(), connect.DescribeIncomplete(v.incomplete)...) {
 		name, rest, _ := strings.Cut(cli.OneLine(text), ":")
 		s.line(o.palette.Change(name+":") + rest)
 	}
@@ -96,30 +98,40 @@ func (s *screen) line(text string) {
 	fmt.Fprintln(&s.text, render.Wrap(text, s.width, "  "))
 }
 
-// labelled writes a line with a label before it, in a column.
+// labelColumn is the width of labels, with the blanks after them.
+const labelColumn = 10
+
+// labelled writes a line with a label before it, in a column, wrapped at the width of the terminal.
 func (s *screen) labelled(label, text string) {
-	const column = 10
+	fmt.Fprintln(&s.text, render.Wrap(s.padded(label)+text, s.width, "  "+strings.Repeat(" ", labelColumn)+"  "))
+}
+
+// column is labelled for a line that is not to be wrapped.
+func (s *screen) column(label, text string) { fmt.Fprintln(&s.text, s.padded(label)+text) }
+
+func (s *screen) padded(label string) string {
 	if label != "" {
 		label += ":"
 	}
-	padding := strings.Repeat(" ", column-len(label))
+	padding := strings.Repeat(" ", labelColumn-len(label))
 	if strings.HasPrefix(label, "change") {
 		label = s.options.palette.Change(label)
 	}
-	fmt.Fprintln(&s.text, render.Wrap("  "+label+padding+text, s.width, "  "+strings.Repeat(" ", column)+"  "))
+	return "  " + label + padding
 }
 
 // first writes the likeliest cause with all that is known of it.
 func (s *screen) first(c *diagnosis.Cause) {
 	p := s.options.palette
-	s.line(p.Trouble("cause") + " (" + certaintyText(c.Certainty) + "): " + render.Escape(s.view.sentence(c)+s.view.alsoOn(c)))
+	sentence := s.view.sentence(c)
+	s.line(p.Trouble("cause") + " (" + certaintyText(c.Certainty) + "): " + render.Escape(sentence+s.view.alsoOn(c)))
 	s.chain(c)
-	for i, e := range c.Evidence[:min(len(c.Evidence), mostEvidence)] {
+	for i, text := range s.view.evidenceTexts(c.Evidence[:min(len(c.Evidence), mostEvidence)], sentence) {
 		label := ""
 		if i == 0 {
 			label = "evidence"
 		}
-		s.labelled(label, cli.OneLine(render.Cut(s.view.evidenceText(e), 600)))
+		s.labelled(label, cli.OneLine(text))
 	}
 	s.commands(c)
 }
@@ -132,14 +144,75 @@ func (s *screen) commands(c *diagnosis.Cause) {
 			if command.Changes != changes {
 				continue
 			}
-			text := render.Escape(command.Command)
-			if command.For != "" {
-				text += "  " + s.options.palette.Dim("# "+render.Escape(command.For))
-			}
-			s.labelled(label, text)
+			s.command(label, command)
 			label = ""
 		}
 	}
+}
+
+// command writes a command so that it can be copied: one that is too long for a line is continued as shells do it, and
+// what it does is said in a line before it then.
+func (s *screen) command(label string, c v1alpha1.Command) {
+	text, comment := render.Escape(c.Command), ""
+	if c.For != "" {
+		comment = "# " + render.Escape(c.For)
+	}
+	room := s.width - len("  ") - labelColumn
+	dim := s.options.palette.Dim
+	switch {
+	case comment == "":
+	case s.width == 0 || render.Cells(text)+len("  ")+render.Cells(comment) <= room:
+		s.column(label, text+"  "+dim(comment))
+		return
+	default:
+		for _, line := range strings.Split(render.Wrap(comment, room, "# "), "\n") {
+			s.column(label, dim(line))
+			label = ""
+		}
+	}
+	for _, line := range continued(text, room) {
+		s.column(label, line)
+		label = ""
+	}
+}
+
+// continued breaks a command for a shell into lines of at most so many cells, between words and not within quotes; each
+// but the last ends in a backslash. A width of 0 or less breaks nothing, and a word that is longer is not broken.
+func continued(command string, width int) []string {
+	if width <= 0 || render.Cells(command) <= width {
+		return []string{command}
+	}
+	const indent, more = "  ", " \\"
+	var out []string
+	line := ""
+	for _, word := range shellWords(command) {
+		switch {
+		case line == "":
+			line = word
+		case render.Cells(line)+1+render.Cells(word)+len(more) <= width:
+			line += " " + word
+		default:
+			out = append(out, line+more)
+			line = indent + word
+		}
+	}
+	return append(out, line)
+}
+
+// shellWords divides a command at blanks that are in no single quotes.
+func shellWords(command string) []string {
+	var out []string
+	quoted, begin := false, 0
+	for i := range len(command) {
+		switch {
+		case command[i] == '\'' && (quoted || i == 0 || command[i-1] != '\\'):
+			quoted = !quoted
+		case command[i] == ' ' && !quoted:
+			out = append(out, command[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(out, command[begin:])
 }
 
 // alsoOn counts the other objects that show a cause.
@@ -160,13 +233,18 @@ func (s *screen) chain(c *diagnosis.Cause) {
 	rows := make([]row, len(c.Chain))
 	widest := 0
 	for i, l := range c.Chain {
-		label := s.view.label(l.Node)
+		before, after := "", ""
 		if i > 0 {
-			label = strings.Repeat("  ", i-1) + elbow + label
+			before = strings.Repeat("  ", i-1) + elbow
 		}
 		if l.Relation != "" {
-			label += "  " + l.Relation
+			after = "  " + l.Relation
 		}
+		label := s.view.label(l.Node)
+		if s.width > 0 { // the whole name is in the sentence, or in the commands
+			label = cutMiddle(label, max(s.width*6/10-len(before)-len(after), 24))
+		}
+		label = before + label + after
 		rows[i] = row{render.Escape(label), l.Facts.Status.Status, render.Escape(l.Facts.Reason)}
 		if i == 0 {
 			rows[i].status = s.view.diagnosis.Status
@@ -185,13 +263,23 @@ func (s *screen) chain(c *diagnosis.Cause) {
 	}
 }
 
+// cutMiddle cuts a name to a number of characters: names of pods end in what distinguishes them.
+func cutMiddle(name string, most int) string {
+	runes := []rune(name)
+	if len(runes) <= most {
+		return name
+	}
+	end := most / 3
+	return string(runes[:most-end-1]) + "…" + string(runes[len(runes)-end:])
+}
+
 // others writes the causes beside the likeliest, in short.
 func (s *screen) others(all []*diagnosis.Cause) {
 	for _, c := range all[:min(len(all), mostOthers)] {
 		sentence := s.view.sentence(c) + s.view.alsoOn(c)
 		s.line(s.options.palette.Change("also") + " (" + certaintyText(c.Certainty) + "): " + render.Escape(sentence))
-		for _, command := range s.view.commands.of(c)[:min(1, len(s.view.commands.of(c)))] {
-			s.labelled("look", render.Escape(command.Command))
+		if commands := s.view.commands.of(c); len(commands) > 0 && !commands[0].Changes {
+			s.command("look", commands[0])
 		}
 	}
 	if more := len(all) - mostOthers; more > 0 {

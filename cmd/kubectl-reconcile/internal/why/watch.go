@@ -40,7 +40,7 @@ func (q *query) follow(ctx context.Context, ends func()) (err error) {
 			}
 		}()
 	}
-	f := &follower{query: q, ends: ends, cancel: cancel}
+	f := &follower{query: q, ends: ends, cancel: cancel, tried: trier{query: q}}
 	if render.IsTerminal(q.options.streams.Out) && q.options.output == "" {
 		f.screen = render.NewScreen(q.options.streams.Out)
 		defer func() { err = errors.Join(f.screen.Close(), err) }()
@@ -76,6 +76,7 @@ type follower struct {
 	mu sync.Mutex // guards what follows
 	// graph is the last one; nil before the first.
 	graph *ownertree.Graph
+	tried trier
 	// shown is what was shown last, without its times.
 	shown string
 	last  *view
@@ -100,7 +101,12 @@ func (f *follower) look(ctx context.Context, g *ownertree.Graph) error {
 	case err != nil:
 		return nil // the server does not answer for the time being
 	}
-	f.last = newView(q, s, q.options.clock.Now())
+	now := q.options.clock.Now()
+	tried, err := f.tried.complete(ctx, s, now)
+	if err != nil {
+		return nil //nolint:nilerr // ctx has ended
+	}
+	f.last = newView(q, s, tried, now)
 	if err := f.show(); err != nil {
 		return err
 	}

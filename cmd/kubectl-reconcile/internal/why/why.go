@@ -2,6 +2,7 @@
 // The causes are found by pkg/inspect and pkg/ownertree/diagnosis; here are the flags, and all that is text for people.
 //
 //	why.go, read.go     flags and options; what is read of the cluster
+//	try.go              --try: what controllers write, tried in dry run
 //	sentences.go        causes in words
 //	commands.go         commands that show more of a cause, or would unblock it
 //	text.go             the screen
@@ -15,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +39,9 @@ const whyExample = `  # Why is this Deployment not ready?
   # Wait until it has converged, for at most five minutes, and show what is in the way
   kubectl reconcile why deploy/web -w --timeout 5m
 
+  # Is what its controller writes refused? Try that in dry run, whatever else was found
+  kubectl reconcile why sts/db --try always
+
   # Who set this field, and what would set it back?
   kubectl reconcile why deploy/web --field spec.replicas
   kubectl reconcile why deploy/web --field 'spec.template.spec.containers[name=web].image'`
@@ -50,6 +55,7 @@ type Flags struct {
 	targets *connect.TargetFlags
 
 	field   string
+	try     string
 	watch   bool
 	timeout time.Duration
 	output  string
@@ -65,12 +71,17 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 cause, with evidence, commands that show more or would unblock it, and how sure it is; then other causes. Nothing is
 changed.
 
+If nothing that can be read explains why a controller of Kubernetes does not do its work, that controller is run once,
+on these objects and in dry run, to find out whether the API server refuses what it writes: see --try.
+
 With --field it shows who set a field, when and how, who else owns it, and what would set it back.`,
 		Example: whyExample,
 		RunE:    cli.RunE(streams, f.toOptions),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.field, "field", "", "show who set this field: spec.replicas")
+	flags.StringVar(&f.try, "try", tryAuto,
+		"try in dry run what controllers write: auto, if the cause is unsure otherwise; always; or never")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes, until the object has converged")
 	flags.DurationVar(&f.timeout, "timeout", 0,
 		"with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
@@ -78,6 +89,7 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 	f.cluster.AddTo(cmd)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
 	cli.CompleteWords(cmd, "output", outputs...)
+	cli.CompleteWords(cmd, "try", tryValues...)
 	return cmd
 }
 
@@ -86,6 +98,7 @@ type Options struct {
 	connection *connect.Connection
 	named      connect.TargetArgs
 	field      inspect.FieldPath // nil without --field
+	try        string            // of tryValues
 	watch      bool
 	timeout    time.Duration
 	output     string
@@ -123,7 +136,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	connection.Progress = progress
 	return &Options{
-		connection: connection, named: named, field: path, watch: f.watch, timeout: f.timeout, output: f.output,
+		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout, output: f.output,
 		context: *f.cluster.Config.Context,
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
@@ -133,6 +146,10 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
 	if err := cli.CheckOutput(f.output, outputs, "text for people"); err != nil {
 		return nil, err
+	}
+	if !slices.Contains(tryValues, f.try) {
+		return nil, cli.WithHint(cli.UnknownError("value of --try", f.try),
+			cli.Suggestion(f.try, tryValues, "there are "+cli.Enumerate(tryValues)))
 	}
 	switch {
 	case named.Count() > 1:
@@ -176,5 +193,10 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.print(newView(q, s, o.clock.Now()))
+	now := o.clock.Now()
+	tried, err := (&trier{query: q}).complete(ctx, s, now)
+	if err != nil {
+		return o.connection.Explain(err)
+	}
+	return o.print(newView(q, s, tried, now))
 }

@@ -1,5 +1,5 @@
-// Package schematest checks documents against their JSON schemas in docs/, for tests: the schemas are what other programs
-// rely on.
+// Package schematest checks documents against their JSON schemas in docs/, for tests: the schemas are what other
+// programs rely on.
 package schematest
 
 import (

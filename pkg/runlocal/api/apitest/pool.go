@@ -280,7 +280,9 @@ func (s *server) delete(ctx context.Context, r schema.GroupVersionResource, m *m
 		}
 	}
 	background := metav1.DeletePropagationBackground
-	err := client.Delete(ctx, m.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64), PropagationPolicy: &background})
+	err := client.Delete(ctx, m.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64), PropagationPolicy: &background,
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %q: %w", r.GroupResource(), m.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
@@ -27,9 +28,10 @@ type Options struct {
 	// with a lock held: it must be fast and must not call the store. An object that expires is written by no request:
 	// its deletion comes with an empty context.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// NewUID, if not nil, returns the uid of each object that is created, in place of the random one that it has. It must
-	// be safe for concurrent use.
-	NewUID func() types.UID
+	// NewUID, if not nil, returns the uid of an object of the resource that is created, in place of the random one that
+	// it has; empty leaves that. It must be safe for concurrent use. It is for resources whose strategies do not put
+	// uids elsewhere before an object is stored, as that of Jobs does into labels.
+	NewUID func(schema.GroupResource) types.UID
 	// Clock drives the expiry of objects, bookmarks and compaction; nil means the real clock.
 	Clock clock.WithTicker
 	// CompactionInterval is how often Compact is called, with the resource version of one interval ago; 0 means never.
@@ -42,7 +44,7 @@ type Store struct {
 	clock    clock.WithTicker
 	history  int
 	onCommit func(ctx context.Context, resourceVersion uint64)
-	newUID   func() types.UID // nil leaves uids as they are
+	newUID   func(schema.GroupResource) types.UID // nil leaves uids as they are
 
 	revision  atomic.Uint64 // of the newest write of any table; changed under the lock of the table written
 	compacted atomic.Uint64 // as of the last Compact

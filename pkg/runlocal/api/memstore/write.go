@@ -43,13 +43,16 @@ func (r *resource) Create(ctx context.Context, key string, obj, out runtime.Obje
 
 // prepareNew is the representation's prepare for an object that is created.
 func (r *resource) prepareNew(ctx context.Context, key string, obj runtime.Object) (pendingEntry, error) {
-	if r.store.newUID != nil {
+	if r.store.newUID == nil {
+		return r.representation.prepare(ctx, key, obj)
+	}
+	if uid := r.store.newUID(r.groupResource); uid != "" {
 		obj = obj.DeepCopyObject()
 		m, err := meta.Accessor(obj)
 		if err != nil {
 			return pendingEntry{}, fmt.Errorf("reading the metadata of %q: %w", key, err)
 		}
-		m.SetUID(r.store.newUID())
+		m.SetUID(uid)
 	}
 	return r.representation.prepare(ctx, key, obj)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
@@ -88,13 +89,15 @@ func TestGuaranteedUpdate(t *testing.T) {
 	})
 }
 
-// TestConflictsAreRetried lets another writer in between the read and the write, for updates and deletions.
 // TestNewUID: what is created gets uids of Options.NewUID, by an update of what is missing too; the object of the caller
 // and later writes keep theirs.
 func TestNewUID(t *testing.T) {
 	for _, mode := range []Mode{Objects, Encoded} {
 		uids := 0
-		f := newFixture(t, mode, Options{NewUID: func() types.UID {
+		f := newFixture(t, mode, Options{NewUID: func(r schema.GroupResource) types.UID {
+			if r.Resource != "pods" || uids == 2 {
+				return ""
+			}
 			uids++
 			return types.UID(fmt.Sprintf("uid-%d", uids))
 		}})
@@ -106,7 +109,7 @@ func TestNewUID(t *testing.T) {
 		for _, tt := range []struct {
 			name string
 			want types.UID
-		}{{"a", "uid-1"}, {"b", "uid-2"}} {
+		}{{"a", "uid-1"}, {"b", "uid-2"}, {"c", ""}} {
 			out := &example.Pod{}
 			err := f.GuaranteedUpdate(t.Context(), "/pods/ns/"+tt.name, out, true, nil,
 				func(obj runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
@@ -120,6 +123,7 @@ func TestNewUID(t *testing.T) {
 	}
 }
 
+// TestConflictsAreRetried lets another writer in between the read and the write, for updates and deletions.
 func TestConflictsAreRetried(t *testing.T) {
 	inEachMode(t, func(t *testing.T, f *fixture) {
 		f.mustCreate(t, labelled("a", "1"))
