@@ -44,6 +44,7 @@ func (s *Session) beginWith(o *Options) {
 		}
 	}
 	o.API.Objects, o.API.ResourceVersion, o.API.ServiceRanges = objects, o.Copy.ResourceVersion, o.Copy.ServiceRanges
+	o.API.CheckObjects = o.Copy.FromFiles
 	if o.Copy.Usage != nil {
 		o.API.Metrics = o.Copy.Usage
 	}
@@ -165,6 +166,9 @@ func countedBy(limit string) schema.GroupResource {
 	return schema.GroupResource{Resource: "pods"} // their number, or what they request
 }
 
+// errAbsentOwner is why dependents are kept of owners that are not among the objects of files.
+var errAbsentOwner = errors.New("not all owners are among the objects")
+
 // unread returns the kinds of which the session may lack objects that the cluster has.
 func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 	if c == nil {
@@ -177,6 +181,9 @@ func (s *Session) unread(c *seed.Copy) []controllers.UnlistedKind {
 			resource.Resource = "*"
 		}
 		out = append(out, controllers.UnlistedKind{Resource: resource, Err: errors.New(i.Message)})
+	}
+	for _, owner := range c.AbsentOwners {
+		out = append(out, controllers.UnlistedKind{Resource: owner.Kind.GroupResource(), Err: errAbsentOwner})
 	}
 	for _, u := range s.copyReport.Unloaded {
 		resource := schema.GroupResource{Group: u.Kind.Group, Resource: u.Resource}

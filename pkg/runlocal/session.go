@@ -34,8 +34,10 @@ type Options struct {
 	// ControllersForCopy returns. What was copied stays as it is until a controller or a client changes it: copied pods
 	// and nodes are not simulated, though the nodes stay alive, but pods that are made later are, on copied nodes too.
 	Copy *seed.Copy
-	// Assume is what becomes of pods that are made later than Copy. It is not used without.
+	// Assume is what becomes of pods that are made in the session, later than Copy.
 	Assume nodes.Assumption
+	// LeaveUndecided is as in nodes.Options: pods whose scheduling depends on what is not simulated stay pending.
+	LeaveUndecided bool
 	// Controllers are those to run.
 	Controllers []controllers.Controller
 	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
@@ -206,7 +208,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 			Tap: s.tap, Informers: unstarted{informers}, Config: s.server.Config(),
 			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
 			Volumes: bindsVolumes(o.Controllers), Copied: before, Assume: o.Assume,
-			Neighbours: neighbours(o.Copy),
+			Neighbours: neighbours(o.Copy), LeaveUndecided: o.LeaveUndecided,
 		})
 		if err != nil {
 			return fmt.Errorf("starting the simulated nodes: %w", err)

@@ -45,6 +45,7 @@ var edges = map[string][]string{
 		"cmd/kubectl-reconcile/internal/render",
 		"cmd/kubectl-reconcile/internal/session",
 		"pkg/inspect",
+		"pkg/inspect/cluster",
 		"pkg/inspect/v1alpha1",
 		"pkg/ownertree/drift",
 		"pkg/runlocal",

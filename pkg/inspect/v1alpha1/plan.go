@@ -94,6 +94,8 @@ type PlanObject struct {
 	OnlyStatus bool `json:"onlyStatus,omitempty"`
 	// Why a pod has no node at the end.
 	Unscheduled string `json:"unscheduled,omitempty"`
+	// Fields of a pod by which a scheduler chooses its node and which are not simulated: its node is not decided.
+	Undecided []string `json:"undecided,omitempty"`
 }
 
 // PlanBudget is a PodDisruptionBudget, and what a plan makes of its pods.
@@ -145,6 +147,8 @@ type PlanDrift struct {
 	Fields []SetField `json:"fields,omitempty"`
 	// Objects whose numbers are not those that are wanted.
 	Counts []ObjectCount `json:"counts,omitempty"`
+	// StatefulSets and DaemonSets with pods of older revisions than they are to have.
+	OldPods []OldPods `json:"oldPods,omitempty"`
 }
 
 // UnseenObject is an object whose controller has not seen its latest spec.
@@ -178,4 +182,14 @@ type ObjectCount struct {
 	Updated   *int64    `json:"updated,omitempty"`
 	Ready     *int64    `json:"ready,omitempty"`
 	Available *int64    `json:"available,omitempty"`
+}
+
+// OldPods are the pods of one older revision of a StatefulSet or a DaemonSet that are to be of a newer one.
+type OldPods struct {
+	Object ObjectRef `json:"object"`
+	// The revision that they are to have, and the one that they have: names of ControllerRevisions.
+	Wanted string `json:"wanted"`
+	Actual string `json:"actual"`
+	// Their names.
+	Pods []string `json:"pods"`
 }

@@ -24,6 +24,9 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if err := json.Unmarshal([]byte(text), &applied.Object); err != nil || applied.Object == nil {
 		return nil // whatever wrote it, it is not kubectl's
 	}
+	if applied.GetKind() != obj.GetKind() || applied.GetName() != obj.GetName() {
+		return nil // controllers copy the annotation to what they make, such as ControllerRevisions
+	}
 	changes, err := inspect.Changes(applied, obj)
 	if err != nil {
 		return nil

@@ -55,6 +55,9 @@ func countsOf(obj *unstructured.Unstructured) (c Count, ok bool) {
 	if n, found := number(obj, fields.wanted...); found {
 		c.Wanted = n
 	}
+	if obj.GetKind() == "HorizontalPodAutoscaler" && c.Wanted == 0 {
+		return c, false // it has not decided
+	}
 	differs := false
 	for _, f := range []struct {
 		name string

@@ -5,7 +5,8 @@
 // It reads no cluster and predicts nothing. What controllers would do about it is found out by package plan of
 // runlocal.
 //
-// drift.go has Find and what it returns, counts.go what is wanted beside what is there, setfields.go the fields that
+// drift.go has Find and what it returns, counts.go what is wanted beside what is there, oldpods.go which pods are of an
+// older revision, setfields.go the fields that
 // someone has set, applied.go those of them that the next apply takes back.
 package drift
 
@@ -25,6 +26,8 @@ type Report struct {
 	Unseen []Unseen
 	// Counts are the objects whose numbers are not those that are wanted.
 	Counts []Count
+	// OldPods are pods of older revisions than their StatefulSet or DaemonSet is to have.
+	OldPods []OldPods
 	// SetFields are fields that someone has set against what a controller or an applier wants.
 	SetFields []SetField
 }
@@ -67,6 +70,7 @@ func Find(objects []*unstructured.Unstructured) Report {
 	for _, obj := range objects {
 		byUID[obj.GetUID()] = obj
 	}
+	r.OldPods = oldPods(objects)
 	for _, obj := range objects {
 		report := inspect.Inspect(obj, nil)
 		if report.Drifted() {
@@ -98,7 +102,9 @@ func Find(objects []*unstructured.Unstructured) Report {
 }
 
 // Empty reports whether nothing was found.
-func (r *Report) Empty() bool { return len(r.Unseen)+len(r.Counts)+len(r.SetFields) == 0 }
+func (r *Report) Empty() bool {
+	return len(r.Unseen)+len(r.Counts)+len(r.OldPods)+len(r.SetFields) == 0
+}
 
 func compareObjects(a, b *unstructured.Unstructured) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetKind(), b.GetKind()),

@@ -128,6 +128,18 @@ func TestFind(t *testing.T) {
 		{"a ReplicaSet alone is not compared", []string{fmt.Sprintf(set, "b")}, nil},
 		{"a pod whose label its owner does not select", []string{fmt.Sprintf(set, "a"), pod}, []string{
 			"field web-1-x metadata.labels.app: other, wanted web by web-1, set by -"}},
+		{"what controllers have copied from an owner is not applied", []string{`
+apiVersion: apps/v1
+kind: ControllerRevision
+metadata:
+  name: db-1
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db"},"spec":{"replicas":2}}'`}, nil},
+		{"an autoscaler that has not decided wants nothing", []string{`
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+status: {currentReplicas: 3, desiredReplicas: 0}`}, nil},
 		{"any content", []string{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{'}}, spec: 3}"},
 			[]string{"count x wants 1, ready 0"}},
 	} {

@@ -150,6 +150,9 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 			a.served); err != nil {
 			return fmt.Errorf("removing unavailable kinds of API group %q: %w", name, err)
 		}
+		if a.options.CheckObjects {
+			a.backend.addChecks(name, info.VersionedResourcesStorageMap)
+		}
 		if len(info.VersionedResourcesStorageMap) == 0 {
 			continue
 		}

@@ -34,7 +34,7 @@ type UnloadedObject struct {
 	Kind            schema.GroupVersionKind
 	Resource        string
 	Namespace, Name string
-	// Err is why: ErrNotServed, or that the object cannot be decoded.
+	// Err is why: ErrNotServed, that the object cannot be decoded, or with Options.CheckObjects that it is not valid.
 	Err error
 }
 
@@ -119,6 +119,9 @@ func (b *backend) loadObject(
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", o.Resource, err)
+	}
+	if err := b.check(ctx, o.Kind, o.resource(), obj, m); err != nil {
+		return nil, err
 	}
 	key := storage.prefix + "/" + m.GetName()
 	if m.GetNamespace() != "" {

@@ -32,6 +32,7 @@ type backend struct {
 
 	mu        sync.RWMutex
 	resources map[schema.GroupResource]resourceStorage
+	checks    map[schema.GroupResource]strategies // nil without Options.CheckObjects; not changed after the start
 }
 
 // resourceStorage is where and how the objects of a resource are kept.

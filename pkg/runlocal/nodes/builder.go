@@ -76,6 +76,8 @@ func (b *builder) scheduler(ctx context.Context) (*engine.Controller, error) {
 		copied:  b.Copied,
 		cache:   newSchedulerCache(),
 		waiting: map[engine.Request]schedulingAttempts{},
+
+		leaveUndecided: b.LeaveUndecided && b.Assume != AssumeReady,
 	}
 	for _, pod := range b.Neighbours {
 		s.cache.setPod(pod)

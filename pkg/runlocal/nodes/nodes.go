@@ -176,6 +176,9 @@ type Options struct {
 	Neighbours []*corev1.Pod
 	// Assume is what becomes of pods that are not in Copied.
 	Assume Assumption
+	// LeaveUndecided leaves pods without a node, and says so in their condition PodScheduled, for which
+	// RequiredIgnoredFields returns any fields, unless Assume is AssumeReady. Without it these fields are ignored.
+	LeaveUndecided bool
 	// NoEvents leaves out the Events of scheduler and kubelet.
 	NoEvents bool
 	// Clock drives all timers and timestamps; nil means the real clock.

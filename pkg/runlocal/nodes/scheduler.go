@@ -44,6 +44,8 @@ type scheduler struct {
 	clock  clock.Clock
 	events *recorder
 	copied *Copied // nil without a copy
+	// leaveUndecided is Options.LeaveUndecided.
+	leaveUndecided bool
 
 	cache   *schedulerCache
 	volumes *volumeBinder // nil if volumes are ignored
@@ -138,6 +140,9 @@ func (s *scheduler) Reconcile(ctx context.Context, r engine.Request) (engine.Res
 		return engine.Result{}, nil
 	}
 	s.logIgnoredFields(ctx, pod)
+	if fields := RequiredIgnoredFields(&pod.Spec); s.leaveUndecided && len(fields) > 0 {
+		return engine.Result{}, s.leave(ctx, pod, fields)
+	}
 	d, err := s.decide(ctx, pod)
 	switch {
 	case err != nil:
@@ -227,29 +232,6 @@ func (s *scheduler) unschedulable(
 		return engine.Result{RequeueAfter: backoff}, nil // the change came before the pod was among those that wait
 	}
 	return engine.Result{RequeueAfter: unschedulableFlush}, nil
-}
-
-// IgnoredFields returns which fields of the pod that restrict nodes the simulated scheduler leaves out of account; nil
-// if there are none. Where they are, the node that it chooses may be one that kube-scheduler would not.
-func IgnoredFields(pod *corev1.PodSpec) []string {
-	var ignored []string
-	if a := pod.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
-		ignored = append(ignored, "spec.affinity.podAffinity, podAntiAffinity")
-	}
-	if len(pod.TopologySpreadConstraints) > 0 {
-		ignored = append(ignored, "spec.topologySpreadConstraints")
-	}
-	if len(pod.ResourceClaims) > 0 {
-		ignored = append(ignored, "spec.resourceClaims")
-	}
-	return ignored
-}
-
-// logIgnoredFields logs the IgnoredFields of the pod.
-func (s *scheduler) logIgnoredFields(ctx context.Context, pod *corev1.Pod) {
-	if ignored := IgnoredFields(&pod.Spec); len(ignored) > 0 {
-		klog.FromContext(ctx).Info("Not simulated and left out of account", "pod", klog.KObj(pod), "fields", ignored)
-	}
 }
 
 // addWaiting records that the pod of that UID did not fit, and returns its backoff.

@@ -26,17 +26,19 @@ type names struct {
 	uids  atomic.Int64
 	given map[string]bool // texts of the change that the plan is for: they are not random
 
-	mu       sync.RWMutex // guards what follows
-	words    map[string]string
-	order    map[string]string // by namespace/name: what objects of generated names are sorted by
-	counts   map[string]int
-	replacer *strings.Replacer // of words; nil after a word was added
+	mu     sync.RWMutex // guards what follows
+	words  map[string]string
+	order  map[string]string // by namespace/name: what objects of generated names are sorted by
+	counts map[string]int
+	// undecided are the pods, by namespace/name, whose node is not decided: see Object.Undecided.
+	undecided map[string]bool
+	replacer  *strings.Replacer // of words; nil after a word was added
 }
 
 func newNames(began time.Time) *names {
 	return &names{
 		began: began.Truncate(time.Second), given: map[string]bool{}, words: map[string]string{},
-		order: map[string]string{}, counts: map[string]int{},
+		order: map[string]string{}, counts: map[string]int{}, undecided: map[string]bool{},
 	}
 }
 
@@ -62,6 +64,7 @@ func (n *names) give(v any) {
 func (n *names) learn(writes []api.Write) {
 	var created []*unstructured.Unstructured
 	for _, w := range writes {
+		n.learnUndecided(w)
 		if w.Before == nil && w.After != nil {
 			created = append(created, w.After)
 			if w.After.GetKind() == "Pod" {
@@ -241,6 +244,9 @@ func (n *names) object(obj *unstructured.Unstructured) *unstructured.Unstructure
 		_ = unstructured.SetNestedField(out.Object, nowWord, "metadata", "deletionTimestamp") // there is metadata
 	}
 	sortManagedFields(out)
+	if obj.GetKind() == "Pod" && n.isUndecided(obj.GetNamespace(), obj.GetName()) {
+		hideNode(out)
+	}
 	if out.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Service"}) {
 		n.hidePorts(out)
 	}

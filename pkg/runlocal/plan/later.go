@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
@@ -67,6 +68,23 @@ func (p *Planner) isStuck(k queueKey) bool {
 func (p *Planner) withoutStuck(of []candidate) []candidate {
 	return slices.DeleteFunc(of, func(c candidate) bool { return c.delayed && p.isStuck(c.queueKey) })
 }
+
+// withoutAbsent leaves out the garbage collector's keys of owners that count as there: their kind in lower case, or their
+// resource, and their name.
+func withoutAbsent(of []candidate, owners []ObjectID) []candidate {
+	return slices.DeleteFunc(of, func(c candidate) bool {
+		kind, name, _ := strings.Cut(c.key, " ")
+		return c.controller == collectorName && slices.ContainsFunc(owners, func(o ObjectID) bool {
+			group := o.Resource.Group
+			return name == strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") &&
+				(kind == o.Resource.GroupResource().String() ||
+					kind == schema.GroupResource{Group: group, Resource: strings.ToLower(o.Kind)}.String())
+		})
+	})
+}
+
+// collectorName is the short name of the garbage collector.
+const collectorName = "garbagecollector"
 
 // later returns what is left at the end.
 func (p *Planner) later(state tap.State) []Later {

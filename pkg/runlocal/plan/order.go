@@ -31,10 +31,11 @@ type schedule struct {
 	names *names
 }
 
-// waiting is since when a key waits, for a delay only or not.
+// waiting is since when a key waits, for a delay only or not, and candidate.canonical, which takes long to make.
 type waiting struct {
-	since   int
-	delayed bool
+	since     int
+	delayed   bool
+	canonical string
 }
 
 // update takes what waits after the reconcile of that number, and returns it in the order in which it is to be
@@ -47,9 +48,12 @@ func (s *schedule) update(after int, state tap.State, isDue func(queueKey, tap.D
 	add := func(c candidate) {
 		first, known := s.since[c.queueKey]
 		if !known || first.delayed != c.delayed { // a delay that was there too, and may be over, is of no matter
-			first = waiting{after, c.delayed}
+			first.since, first.delayed = after, c.delayed
 		}
-		since[c.queueKey], c.since, c.canonical = first, first.since, s.names.sortKey(c.key)
+		if !known {
+			first.canonical = s.names.sortKey(c.key)
+		}
+		since[c.queueKey], c.since, c.canonical = first, first.since, first.canonical
 		out = append(out, c)
 	}
 	for _, c := range state.Controllers {

@@ -28,6 +28,9 @@ type Options struct {
 	// Namespaces are those of the objects whose keys are reconciled that wait at the beginning; nil is all, with those of
 	// objects in no namespace.
 	Namespaces []string
+	// Absent are owners that count as there though the session does not have them: the garbage collector's keys of these,
+	// which it would retry without an end, are not reconciled.
+	Absent []ObjectID
 	// Next ends the plan when each key that waited at the beginning, or after the change, was reconciled once.
 	Next bool
 	// Steps ends the plan after so many steps of controllers; 0 sets no bound.
@@ -82,17 +85,18 @@ func New() *Planner {
 // Record implements trace.Sink.
 func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 
-// keptWrites is how many writes of each kind the API server keeps for the Planner to read. Between two times that it reads
-// them there may be as many as the objects of a change: the default of a server would be too few for some files.
+// keptWrites is how many writes of each kind the API server keeps for the Planner to read. Between two times that it
+// reads them there may be as many as the objects of a change: the default of a server would be too few for some files.
 const keptWrites = 1 << 20
 
-// Configure completes the options of the session: one worker, a recorder with p as its sink, and the youngest first of
-// pods that are otherwise equal. Controllers delete of these the one that they list first or, if some became ready in
-// different seconds, the one with the least uid.
+// Configure completes the options of the session: one worker, a recorder with p as its sink, no node for pods of which
+// it is not known whether they fit one, and the youngest first of pods that are otherwise equal. Controllers delete of
+// these the one that they list first or, if some became ready in different seconds, the one with the least uid.
 func (p *Planner) Configure(o *runlocal.Options) {
 	o.API.History = keptWrites
 	o.Workers, o.Recorder = 1, trace.NewRecorder(clock.RealClock{}, p)
 	o.ListOrder, o.API.NewUID = p.names.listOrder, p.names.newUID
+	o.LeaveUndecided = true
 }
 
 // Begin takes a session that has just started: what it writes from now on is not there at the beginning. It waits until
@@ -215,7 +219,7 @@ func (p *Planner) runSteps(ctx context.Context, o Options) error {
 	for {
 		if len(next) == 0 || p.changed {
 			p.changed = false
-			next = p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue))
+			next = withoutAbsent(p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue)), o.Absent)
 			if o.Next && first == nil {
 				first = map[queueKey]bool{}
 				for _, c := range next {

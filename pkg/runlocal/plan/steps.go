@@ -104,7 +104,8 @@ func (p *Planner) sortConcurrent(writes []api.Write) {
 		for kind(writes[begin]) != "" && end < len(writes) && kind(writes[end]) == kind(writes[begin]) {
 			end++
 		}
-		slices.SortStableFunc(writes[begin:end], func(a, b api.Write) int { return cmp.Compare(name(a), name(b)) })
+		alike := writes[begin:end]
+		sort.SliceStable(alike, func(i, j int) bool { return name(alike[i]) < name(alike[j]) })
 		begin = end
 	}
 }
@@ -215,8 +216,11 @@ func (p *Planner) cause(c trace.Cause) Cause {
 	for _, change := range w.Change.Fields() {
 		change.Old, change.New = p.names.value(change.Old), p.names.value(change.New)
 		change.Path = p.names.replace(change.Path)
-		if change.Path == deletionTimestamp {
+		switch {
+		case change.Path == deletionTimestamp:
 			change.New = nowWord
+		case change.Path == "spec.nodeName" && change.New != nil && p.names.isUndecided(w.Namespace, w.Name):
+			change.New = undecidedNode
 		}
 		if !reflect.DeepEqual(change.Old, change.New) {
 			out.Changes = append(out.Changes, change)

@@ -88,7 +88,7 @@ func (r *reading) readStored(ctx context.Context, kind cluster.Kind) {
 		r.drop(kind, ReasonUndefined, "their CustomResourceDefinition could not be decoded")
 		return
 	}
-	stored, others := "", []string{}
+	stored := ""
 	for _, v := range d.Spec.Versions {
 		if v.Storage && v.Served {
 			stored = v.Name
@@ -102,13 +102,25 @@ func (r *reading) readStored(ctx context.Context, kind cluster.Kind) {
 			r.readAgain(ctx, kind)
 		}
 	}
+	r.serveVersion(kind, object)
+}
+
+// serveVersion makes the definition of a custom resource, whose objects are in the version of kind, that of a copy: it
+// serves this version alone unless it is the one in which they are stored, and no webhook converts to others.
+func (r *reading) serveVersion(kind cluster.Kind, object Object) {
+	var d definition
+	if err := json.Unmarshal(object.JSON, &d); err != nil {
+		r.drop(kind, ReasonUndefined, "their CustomResourceDefinition could not be decoded")
+		return
+	}
+	stored, others := false, []string{}
 	for _, v := range d.Spec.Versions {
+		stored = stored || v.Storage && v.Served && v.Name == kind.Version
 		if v.Served && v.Name != kind.Version {
 			others = append(others, v.Name)
 		}
 	}
-	byWebhook := d.Spec.Conversion.Strategy == "Webhook"
-	if stored == kind.Version && !byWebhook {
+	if stored && d.Spec.Conversion.Strategy != "Webhook" {
 		return
 	}
 	single, err := withSingleVersion(object.JSON, kind.Version)
@@ -118,7 +130,7 @@ func (r *reading) readStored(ctx context.Context, kind cluster.Kind) {
 	}
 	object.JSON = single
 	r.mu.Lock()
-	r.objects[k] = object
+	r.objects[object.key()] = object
 	r.mu.Unlock()
 	if len(others) > 0 {
 		r.leaveOut(LeftOut{

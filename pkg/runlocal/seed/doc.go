@@ -10,6 +10,7 @@
 //	seed.go         Read, and what it returns
 //	scope.go        which kinds are read, where, and in which version
 //	lists.go        the reading of many lists at a time, bounded by Options.MaxObjects
+//	related.go      the workloads that the plan for some objects needs
 //	owners.go       the owners of what was read, wherever they are
 //	definitions.go  the CustomResourceDefinitions of custom resources, and the versions in which these are kept
 //	pairs.go        what is kept only with its counterpart: volumes with claims, addresses with Services
@@ -17,4 +18,5 @@
 //	neighbours.go   the pods of other namespaces, for the scheduler
 //	ranges.go       a guess at the ranges of Service addresses
 //	secrets.go      what is left behind of Secrets
+//	files.go        a copy made of objects of files, in the place of a cluster
 package seed

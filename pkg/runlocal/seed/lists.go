@@ -40,6 +40,11 @@ type reading struct {
 	leftOut    []LeftOut
 	usage      *Usage
 	neighbours []*corev1.Pod
+
+	related   *related     // nil if all workloads are read
+	unrelated map[key]bool // what was read and belongs to workloads that are not
+	skipped   int          // Copy.Unrelated
+	absent    []Root       // Copy.AbsentOwners
 }
 
 func newReading(o *Options) *reading {
@@ -58,6 +63,9 @@ func newReading(o *Options) *reading {
 	}
 	slices.Sort(r.namespaces)
 	r.namespaces = slices.Compact(r.namespaces)
+	if o.restricted() {
+		r.related = &related{members: map[types.UID]*member{}, ownedBy: map[types.UID][]*member{}}
+	}
 	r.incomplete = o.Kinds.Incomplete()
 	return r
 }
@@ -79,8 +87,16 @@ func (r *reading) do(ctx context.Context, step func(context.Context) error) erro
 func (r *reading) readScope(ctx context.Context) error {
 	r.at = r.newest(ctx)
 	var running sync.WaitGroup
+	var workloads []cluster.Target
 	for _, target := range r.targets() {
-		running.Go(func() { r.list(ctx, target) })
+		if r.related != nil && target.Kind.Namespaced && isWorkload(target.Kind.GroupResource()) {
+			workloads = append(workloads, target)
+		} else {
+			running.Go(func() { r.list(ctx, target) })
+		}
+	}
+	if r.related != nil {
+		running.Go(func() { r.listMembers(ctx, workloads) })
 	}
 	var mu sync.Mutex
 	var absent *NotFoundError
@@ -96,6 +112,9 @@ func (r *reading) readScope(ctx context.Context) error {
 		})
 	}
 	running.Wait()
+	if r.related != nil && absent == nil && ctx.Err() == nil {
+		r.readRelated(ctx, workloads)
+	}
 	switch {
 	case absent != nil:
 		return absent
@@ -262,7 +281,7 @@ func (r *reading) result() *Copy {
 		Namespaces: r.namespaces, AllNamespaces: r.o.AllNamespaces, ResourceVersion: r.version,
 		Incomplete: cluster.SortIncomplete(r.incomplete), LeftOut: r.leftOut,
 		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
-		ServiceRanges: r.guessRanges(),
+		ServiceRanges: r.guessRanges(), Unrelated: r.skipped,
 	}
 	sort.Slice(c.Objects, func(i, j int) bool {
 		a, b := c.Objects[i], c.Objects[j]

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// readNeighbours reads the pods of the namespaces that are not copied, as far as they take room on nodes.
+// readNeighbours reads the pods that are not copied, as far as they take room on nodes.
 func (r *reading) readNeighbours(ctx context.Context) error {
 	if !r.o.Neighbours || r.o.AllNamespaces {
 		return nil
@@ -21,7 +21,8 @@ func (r *reading) readNeighbours(ctx context.Context) error {
 	var pods []*corev1.Pod
 	err := r.o.Reader.ListPlacedPods(ctx, kind, func(pod *corev1.Pod) error {
 		_, there := r.objects[key{resource: nodes, name: pod.Spec.NodeName}]
-		if there && !r.has(pod.Namespace) {
+		_, copied := r.objects[key{schema.GroupResource{Resource: kind.Resource}, pod.Namespace, pod.Name}]
+		if there && !copied && (r.related != nil || !r.has(pod.Namespace)) {
 			pods = append(pods, pod)
 		}
 		return nil
@@ -29,7 +30,7 @@ func (r *reading) readNeighbours(ctx context.Context) error {
 	if err != nil && ctx.Err() == nil {
 		r.leaveOut(LeftOut{
 			Resource: kind.Resource, Reason: ReasonNeighbours,
-			Message: "those of other namespaces could not be read (" + cluster.Reason(err) +
+			Message: "those that are not copied could not be read (" + cluster.Reason(err) +
 				"): nodes may have less room than the copy sees",
 		})
 		return nil

@@ -26,16 +26,22 @@ func (r *reading) keepPairs() {
 			}
 			err := json.Unmarshal(object.JSON, &volume)
 			claim := volume.Spec.ClaimRef
-			keep = err == nil && (claim == nil || r.has(claim.Namespace))
+			keep = err == nil && (claim == nil || r.has(claim.Namespace) &&
+				!r.unrelated[key{schema.GroupResource{Resource: "persistentvolumeclaims"}, claim.Namespace, claim.Name}])
 		case ipAddresses:
 			var address struct {
 				Spec struct {
 					ParentRef struct {
+						Resource  string `json:"resource"`
 						Namespace string `json:"namespace"`
+						Name      string `json:"name"`
 					} `json:"parentRef"`
 				} `json:"spec"`
 			}
-			keep = json.Unmarshal(object.JSON, &address) == nil && r.has(address.Spec.ParentRef.Namespace)
+			err := json.Unmarshal(object.JSON, &address)
+			of := address.Spec.ParentRef
+			keep = err == nil && r.has(of.Namespace) &&
+				!r.unrelated[key{schema.GroupResource{Resource: of.Resource}, of.Namespace, of.Name}]
 		case leases:
 			_, keep = r.objects[key{resource: nodes, name: object.Name}]
 			keep = keep || object.Namespace != corev1.NamespaceNodeLease

@@ -32,11 +32,16 @@ type Options struct {
 	// Roots are objects that must be there. The namespaces that they are in, or that they are, are copied whole, and so
 	// are those that are in no namespace. What such an object owns is copied only as far as it is in these namespaces.
 	Roots []Root
+	// Related, if it is not empty, restricts the pods of the namespaces, and what makes pods, to those that the plan for
+	// these objects needs: see related.go. The others count as Copy.Neighbours, as far as they are pods on copied nodes.
+	// All are copied with AllNamespaces, if a namespace has a quota or is being deleted, and for objects of other kinds
+	// than workloads and some that affect workloads by labels only.
+	Related []Related
 	// MaxObjects bounds how many objects are read; 0 is DefaultMaxObjects, less than 0 no bound.
 	MaxObjects int
 	// WithSecrets copies the data of Secrets too.
 	WithSecrets bool
-	// Neighbours reads the pods of other namespaces too, for Copy.Neighbours: for sessions that schedule pods.
+	// Neighbours reads the pods that are not copied too, for Copy.Neighbours: for sessions that schedule pods.
 	Neighbours bool
 	// Definitions are custom resources whose definitions are copied even if none of their objects is.
 	Definitions []schema.GroupKind
@@ -46,6 +51,10 @@ type Options struct {
 type Root struct {
 	Kind            cluster.Kind
 	Namespace, Name string
+}
+
+func (r Root) compare(other Root) int {
+	return cmp.Or(r.Kind.Compare(other.Kind), cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name))
 }
 
 // Copy is a copy of a part of a cluster. It is not changed after Read, and may be used concurrently.
@@ -68,9 +77,15 @@ type Copy struct {
 	// ServiceRanges are ranges of Service addresses that have those of the copied Services, the primary family first, if
 	// the cluster does not tell its own; nil if it does, or if there are no addresses.
 	ServiceRanges []string
-	// Neighbours are the pods on the copied nodes that are in other namespaces, without most of their fields: they take
-	// room on the nodes. They are no part of the copy otherwise.
+	// Neighbours are the pods on the copied nodes that are in other namespaces, or are not copied because of
+	// Options.Related, without most of their fields: they take room on the nodes. They are no part of the copy otherwise.
 	Neighbours []*corev1.Pod
+	// FromFiles is true if the objects come from no API server, but from FromFiles: they may be anything.
+	FromFiles bool
+	// AbsentOwners are owners that FromFiles did not find and that count as there, sorted. Their kinds have no version.
+	AbsentOwners []Root
+	// Unrelated is how many objects of the namespaces are not copied because of Options.Related.
+	Unrelated int
 
 	index map[key]int // of Objects
 }
@@ -171,6 +186,10 @@ const (
 	ReasonNeighbours Reason = "Neighbours"
 	// ReasonSecret is that of the data of Secrets.
 	ReasonSecret Reason = "Secret"
+	// ReasonOwner is that of an owner that FromFiles did not find: it counts as there, and Objects is how many it owns.
+	ReasonOwner Reason = "Owner"
+	// ReasonNodes is that of nodes that FromFiles did not find and has made up.
+	ReasonNodes Reason = "Nodes"
 )
 
 // LeftOut is something that a cluster has and a copy has not, on purpose.
@@ -235,7 +254,7 @@ func Read(ctx context.Context, o Options) (*Copy, error) {
 	}
 	r := newReading(&o)
 	for _, step := range []func(context.Context) error{
-		r.readScope, r.readOwners, r.readDefinitions, r.requireRoots, r.readUsage, r.readNeighbours,
+		r.readScope, r.dropUnrelated, r.readOwners, r.readDefinitions, r.requireRoots, r.readUsage, r.readNeighbours,
 	} {
 		if err := r.do(ctx, step); err != nil {
 			return nil, err

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -55,6 +57,9 @@ type Flags struct {
 	copied    copyFlags
 	apply     runlocal.KubectlApply
 	until     string
+	prune     bool
+	selector  string
+	allowlist []string
 	steps     int
 	wait      time.Duration
 	timeout   time.Duration
@@ -120,6 +125,12 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.apply.FieldManager, "field-manager", "",
 		"with -f, the name of the manager of the fields that are applied; "+
 			"by default "+runlocal.KubectlClientSideManager+", with --server-side "+runlocal.KubectlServerSideManager)
+	flags.BoolVar(&f.prune, "prune", false,
+		"with -f, delete what kubectl apply --prune would: objects that were applied before and are not among those of -f")
+	flags.StringVarP(&f.selector, "selector", "l", "",
+		"with -f, only objects with these labels, such as app=web; with --prune, delete only these, too")
+	flags.StringArrayVar(&f.allowlist, "prune-allowlist", nil,
+		"with --prune, the kinds to delete, as GROUP/VERSION/KIND, in the place of kubectl's own list")
 	flags.StringVar(&f.until, "until", "",
 		"when the plan ends: settled (nothing is left to do) or next (each object was reconciled once); "+
 			"by default settled with -f or -k, else next")
@@ -159,8 +170,14 @@ var diffOutputs = []string{"name", "json", "yaml"}
 type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
 	readFrom, readChange func() ([]runlocal.Manifest, error)
-	cluster              *clusterSource // nil with --from and --sandbox
+	cluster              *connect.Connection // nil with --from and --sandbox
+	named                connect.TargetArgs
+	all                  bool // -A
 	namespace            string
+	namespaceGiven       bool // by -n
+	maxObjects           int
+	assume               nodes.Assumption
+	prune                *pruning // nil without --prune
 	apply                runlocal.KubectlApply
 	next                 bool
 	steps                int
@@ -187,15 +204,18 @@ func (f *Flags) validate(args []string) error {
 	switch {
 	case len(f.from) > 0 && f.sandbox:
 		return errors.New("--from and --sandbox exclude each other")
-	case (len(f.from) > 0 || f.sandbox) && (len(args) > 0 || f.all):
-		return cli.WithHint(errors.New("TYPE/NAME and -A name what is copied of a cluster: "+
-			"they and --from or --sandbox exclude each other"),
-			"without them the plan is for all objects of the files")
+	case f.sandbox && (len(args) > 0 || f.all):
+		return cli.WithHint(errors.New("TYPE/NAME and -A name what there is: they and --sandbox exclude each other"),
+			"the plan is for all objects of -f")
 	case f.copied.maxObjects < 0:
 		return fmt.Errorf("--max-objects %d is negative", f.copied.maxObjects)
 	case f.sandbox && !f.manifests.Given():
 		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"),
 			"-f FILE names what would be applied")
+	case (f.prune || f.selector != "") && !f.manifests.Given():
+		return errors.New("--prune and -l are for the objects of -f or -k: none are given")
+	case len(f.allowlist) > 0 && !f.prune:
+		return errors.New("--prune-allowlist only works with --prune")
 	case f.until != "" && f.until != untilNext && f.until != untilSettled:
 		return cli.WithHint(fmt.Errorf("--until %s is not known", f.until), "there are next and settled")
 	case f.apply.ForceConflicts && !f.apply.ServerSide:
@@ -222,7 +242,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	progress, streams := cli.WithProgress(streams, f.output == "")
 	o := &Options{
-		namespace: defaultNamespace, apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
+		namespace: defaultNamespace, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
+		apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
 		next:  f.until == untilNext || f.until == "" && !f.manifests.Given() && f.steps == 0,
 		shown: f.shown, summary: f.summary, verbose: f.verbosity > 0, output: f.output,
 		external: os.Getenv("KUBECTL_EXTERNAL_DIFF"),
@@ -230,33 +251,59 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv),
 	}
 	if given := *f.cluster.Config.Namespace; given != "" {
-		o.namespace = given
+		o.namespace, o.namespaceGiven = given, true
 	}
 	if len(f.from) > 0 {
 		o.readFrom = func() ([]runlocal.Manifest, error) { return asManifests(connect.ReadFiles(streams.In, f.from)) }
 	}
-	if f.manifests.Given() {
-		o.readChange = func() ([]runlocal.Manifest, error) { return asManifests(f.manifests.Read(streams.In)) }
+	targets := connect.NewTargetFlags()
+	targets.AllNamespaces = f.all
+	var err error
+	if o.named, err = targets.Parse(args); err != nil {
+		return nil, err
+	}
+	if err := f.changeOptions(o); err != nil {
+		return nil, err
 	}
 	if len(f.from) > 0 || f.sandbox {
 		return o, nil
 	}
-	targets := connect.NewTargetFlags()
-	targets.AllNamespaces = f.all
-	named, err := targets.Parse(args)
-	if err != nil {
+	if o.cluster, err = f.cluster.Connect(streams); err != nil {
 		return nil, err
 	}
-	connection, err := f.cluster.Connect(streams)
-	if err != nil {
-		return nil, err
-	}
-	connection.Progress = progress
-	o.namespace = connection.Namespace
-	o.cluster = &clusterSource{
-		connection: connection, named: named, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
-	}
+	o.cluster.Progress = progress
+	o.namespace = o.cluster.Namespace
 	return o, nil
+}
+
+// changeOptions sets the options of the change, which is that of -f and -k.
+func (f *Flags) changeOptions(o *Options) error {
+	if !f.manifests.Given() {
+		return nil
+	}
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return cli.WithHint(fmt.Errorf("the label selector %q is not valid: %w", f.selector, err),
+			"for example app=web,tier!=test or 'app in (a,b)'")
+	}
+	o.readChange = func() ([]runlocal.Manifest, error) {
+		read, err := asManifests(f.manifests.Read(o.streams.In))
+		selected := slices.DeleteFunc(read, func(m runlocal.Manifest) bool {
+			return !selector.Matches(labels.Set(m.Object.GetLabels()))
+		})
+		if err == nil && len(selected) == 0 {
+			err = fmt.Errorf("none of the objects of -f has the labels %q", f.selector)
+		}
+		return selected, err
+	}
+	if f.prune {
+		allowlist, err := parseAllowlist(f.allowlist)
+		if err != nil {
+			return err
+		}
+		o.prune = &pruning{selector: f.selector, allowlist: allowlist}
+	}
+	return nil
 }
 
 // defaultNamespace is that of objects that name none.
@@ -272,7 +319,7 @@ func asManifests(read []connect.Manifest, err error) ([]runlocal.Manifest, error
 
 // Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
 func (o *Options) Run(ctx context.Context) error {
-	heap.Run()
+	heap.Run(heap.Planning)
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return err
 	}

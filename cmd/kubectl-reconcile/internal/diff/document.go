@@ -76,6 +76,11 @@ func driftDocument(r *drift.Report) *v1alpha1.PlanDrift {
 		}
 		out.Fields = append(out.Fields, one)
 	}
+	for _, old := range r.OldPods {
+		out.OldPods = append(out.OldPods, v1alpha1.OldPods{
+			Object: objectRef(old.Object), Wanted: old.Wanted, Actual: old.Actual, Pods: old.Pods,
+		})
+	}
 	for _, c := range r.Counts {
 		out.Counts = append(out.Counts, v1alpha1.ObjectCount{
 			Object: objectRef(c.Object), Wanted: c.Wanted, There: c.There, Updated: c.Updated, Ready: c.Ready,
@@ -135,6 +140,7 @@ func stepDocument(s *plan.Step) v1alpha1.PlanStep {
 func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
 	out := v1alpha1.PlanObject{
 		Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(), Unscheduled: obj.Unscheduled(),
+		Undecided: obj.Undecided(),
 	}
 	if obj.Verb() == plan.Delete {
 		return out

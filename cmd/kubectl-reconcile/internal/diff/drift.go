@@ -3,7 +3,6 @@ package diff
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
@@ -34,6 +34,11 @@ func (o *Options) printDrift(out io.Writer, made *madePlan) error {
 	}
 	for _, f := range made.drift.SetFields {
 		row(f.Object, render.ToneChange, setFieldText(f), writerText("set", f.By))
+	}
+	for _, old := range made.drift.OldPods {
+		text := fmt.Sprintf("%s of revision %s, wants %s: %s", cli.Plural(len(old.Pods), "pod"), old.Actual, old.Wanted,
+			render.Names(old.Pods, maxNames))
+		row(old.Object, render.ToneChange, text, "")
 	}
 	for _, c := range made.drift.Counts {
 		row(c.Object, render.ToneChange, countText(c), "")
@@ -120,7 +125,7 @@ func writerText(how string, w *inspect.Writer) string {
 
 // driftOf returns the drift of the objects that were asked for and of what they own; all if none were.
 func driftOf(report drift.Report, objects []*unstructured.Unstructured, a asked) drift.Report {
-	if len(a.targets)+len(a.kinds) == 0 {
+	if a.empty() {
 		return report
 	}
 	byUID := map[types.UID]*unstructured.Unstructured{}
@@ -149,6 +154,11 @@ func driftOf(report drift.Report, objects []*unstructured.Unstructured, a asked)
 			out.Unseen = append(out.Unseen, u)
 		}
 	}
+	for _, old := range report.OldPods {
+		if isAsked(old.Object) {
+			out.OldPods = append(out.OldPods, old)
+		}
+	}
 	for _, c := range report.Counts {
 		if isAsked(c.Object) {
 			out.Counts = append(out.Counts, c)
@@ -160,15 +170,4 @@ func driftOf(report drift.Report, objects []*unstructured.Unstructured, a asked)
 		}
 	}
 	return out
-}
-
-// has reports whether an object itself was asked for.
-func (a asked) has(obj *unstructured.Unstructured) bool {
-	kind := obj.GroupVersionKind().GroupKind()
-	for _, t := range a.targets {
-		if t.Kind.GroupKind() == kind && t.Name == obj.GetName() && t.Namespace == obj.GetNamespace() {
-			return true
-		}
-	}
-	return slices.Contains(a.kinds, kind)
 }

@@ -76,10 +76,10 @@ func (o *Options) printSteps(out io.Writer, made *madePlan) error {
 func (o *Options) title(made *madePlan) string {
 	text := "plan by the controllers of Kubernetes " + api.KubernetesVersion()
 	switch {
-	case made.copied != nil:
-		text += ", on a copy of " + copiedText(made.copied)
 	case made.from > 0:
 		text += ", from " + cli.Plural(made.from, "object") + " of files"
+	case made.copied != nil:
+		text += ", on a copy of " + copiedText(made.copied)
 	default:
 		text += ", from an empty cluster"
 	}
@@ -95,7 +95,11 @@ func copiedText(c *seed.Copy) string {
 	if !c.AllNamespaces {
 		what = cli.PluralOf(len(c.Namespaces), "namespace ", "namespaces ") + cli.Enumerate(c.Namespaces)
 	}
-	return what + " (" + cli.Plural(len(c.Objects), "object") + ")"
+	what += " (" + cli.Plural(len(c.Objects), "object")
+	if c.Unrelated > 0 {
+		what += fmt.Sprintf(", without %d unrelated %s", c.Unrelated, cli.PluralOf(c.Unrelated, "one", "ones"))
+	}
+	return what + ")"
 }
 
 // hiddenSteps counts the steps that are not shown.
@@ -105,7 +109,8 @@ func (h hiddenSteps) lines() []string {
 	var parts []string
 	if h.status > 0 {
 		parts = append(parts,
-			cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+" only status")
+			cli.Plural(h.status, "step")+" that "+cli.PluralOf(h.status, "changes", "change")+
+				" only status (their numbers are left out)")
 	}
 	if h.simulated > 0 {
 		parts = append(parts, fmt.Sprintf("%d of simulated nodes", h.simulated))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -39,6 +40,9 @@ func (o *Options) summaryLine(made *madePlan) string {
 	parts = []string{strings.Join(parts, ", ")}
 	if refused := refusedWrites(made); refused > 0 {
 		parts = append(parts, cli.Plural(refused, "write")+" refused")
+	}
+	if n := unscheduledPods(made); n > 0 {
+		parts = append(parts, cli.Plural(n, "pod")+" without a node")
 	}
 	for _, b := range made.Budgets {
 		if b.Lowest < b.Needs {
@@ -80,6 +84,17 @@ func refusedWrites(made *madePlan) int {
 	return n
 }
 
+// unscheduledPods counts the pods that have no node at the end, and why is known.
+func unscheduledPods(made *madePlan) int {
+	n := 0
+	for i := range made.Objects {
+		if made.Objects[i].Unscheduled() != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // notes returns the lines below the steps: what becomes of workloads, what is due later, and what is not in the plan.
 func (o *Options) notes(made *madePlan) []string {
 	var out []string
@@ -114,22 +129,32 @@ func (o *Options) notes(made *madePlan) []string {
 	return out
 }
 
-// unscheduledLines names the pods that have no node at the end, and why: a line for each reason.
+// unscheduledLines names the pods whose node is not decided, and those that have none at the end, and why: a line for
+// each reason.
 func unscheduledLines(made *madePlan) []string {
 	var order []string
 	pods := map[string][]string{}
-	for i := range made.Objects {
-		reason := made.Objects[i].Unscheduled()
-		if reason == "" {
-			continue
+	add := func(line, name string) {
+		if pods[line] == nil {
+			order = append(order, line)
 		}
-		if pods[reason] == nil {
-			order = append(order, reason)
-		}
-		pods[reason] = append(pods[reason], made.Objects[i].Name)
+		pods[line] = append(pods[line], name)
 	}
-	for i, reason := range order {
-		order[i] = "not scheduled: " + render.Names(pods[reason], maxNames) + ": " + reason
+	for i := range made.Objects {
+		obj := &made.Objects[i]
+		reason := obj.Unscheduled()
+		if fields := obj.Undecided(); len(fields) > 0 {
+			text := "node not decided: %s: not simulated: " + strings.Join(fields, ", ")
+			if strings.HasPrefix(reason, nodes.UndecidedMessage) {
+				text = "not scheduled, and " + text + "; --assume ready takes it for one that fits"
+			}
+			add(text, obj.Name)
+		} else if reason != "" {
+			add("not scheduled: %s: "+strings.ReplaceAll(reason, "%", "%%"), obj.Name)
+		}
+	}
+	for i, line := range order {
+		order[i] = fmt.Sprintf(line, render.Names(pods[line], maxNames))
 	}
 	return order
 }

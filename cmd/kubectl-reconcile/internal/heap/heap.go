@@ -21,6 +21,9 @@ const (
 	// Running is for running controllers: a thousand pods take a fifth less time than with 100 percent, and an idle
 	// sandbox 5 MB more.
 	Running = 200
+	// Planning is for a plan in a copy of a cluster: of a Deployment in 2,300 objects it takes 40 MB less than with
+	// Running, and hardly longer.
+	Planning = 150
 	// initialPercent is in force until Grow is called: nearly all that is allocated before stays in use.
 	initialPercent = 400
 )
@@ -52,13 +55,13 @@ const (
 	minPercent = 50
 )
 
-// Run is for a process that runs controllers from now on: the heap grows as by Grow(Running) while little is in use,
-// and less in proportion when much is, and the limit of Limit is set.
-func Run() {
-	Grow(Running)
+// Run is for a process that runs controllers from now on: the heap grows as by Grow(percent), which is Running or
+// Planning, while little is in use, and less in proportion when much is, and the limit of Limit is set.
+func Run(percent int) {
+	Grow(percent)
 	Limit()
 	if adjustable {
-		adjustAfterCollections(Running)
+		adjustAfterCollections(percent, percent)
 	}
 }
 
@@ -66,24 +69,24 @@ func Run() {
 // allocates in one block, whose finalizers might not run.
 type sentinel struct{ _ [32]byte }
 
-// adjustAfterCollections sets the percentage again after each collection. current is the one in force.
-func adjustAfterCollections(current int) {
+// adjustAfterCollections sets the percentage again after each collection, to most or less. current is the one in force.
+func adjustAfterCollections(most, current int) {
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
-		wanted := percentage(liveHeap())
+		wanted := percentage(liveHeap(), most)
 		if difference := wanted - current; difference < -5 || difference > 5 {
 			debug.SetGCPercent(wanted)
 			current = wanted
 		}
-		adjustAfterCollections(current)
+		adjustAfterCollections(most, current)
 	})
 }
 
-// percentage returns by how many percent a heap may grow of which inUse bytes are in use; 0 is unknown.
-func percentage(inUse uint64) int {
+// percentage returns by how many percent a heap may grow of which inUse bytes are in use, at most by most; 0 is unknown.
+func percentage(inUse uint64, most int) int {
 	if inUse == 0 {
-		return Running
+		return most
 	}
-	return int(min(max(maxGarbage*100/inUse, minPercent), Running))
+	return int(min(max(maxGarbage*100/inUse, minPercent), uint64(most)))
 }
 
 // liveHeap returns how many bytes were in use after the last collection; 0 if that is not known.

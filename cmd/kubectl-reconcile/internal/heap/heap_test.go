@@ -57,7 +57,7 @@ func TestPercentage(t *testing.T) {
 		{"some thousand pods", 320 << 20, 60},
 		{"the collector must not take all the time", 4 << 30, minPercent},
 	} {
-		if got := percentage(tt.inUse); got != tt.want {
+		if got := percentage(tt.inUse, Running); got != tt.want {
 			t.Errorf("%s: %d percent of %d bytes, want %d", tt.reason, got, tt.inUse, tt.want)
 		}
 	}
@@ -90,7 +90,7 @@ func collected(want uint64) uint64 {
 }
 
 func runAndPrint() {
-	Run()
+	Run(Running)
 	println(inForce(), withMuch(), collected(Running))
 }
 

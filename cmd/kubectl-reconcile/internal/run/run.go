@@ -51,7 +51,7 @@ Reconciles that wrote nothing and went well are counted at the end; -v shows the
 			if err != nil {
 				return err
 			}
-			heap.Run()
+			heap.Run(heap.Running)
 			return o.Run(cmd.Context())
 		},
 	}

@@ -67,7 +67,7 @@ kubeconfig is not touched.`,
 			if err != nil {
 				return err
 			}
-			heap.Run()
+			heap.Run(heap.Running)
 			return o.Run(cmd.Context())
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +38,7 @@ func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*se
 	o := seed.Options{
 		Reader: opened.Reader, Kinds: opened.Kinds, Namespaces: c.Namespaces, AllNamespaces: c.AllNamespaces,
 		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets,
-		Neighbours: true, Definitions: c.Definitions,
+		Neighbours: true, Definitions: c.Definitions, Related: c.Related,
 	}
 	if o.MaxObjects == 0 {
 		o.MaxObjects = -1
@@ -50,6 +51,7 @@ func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*se
 	if err != nil {
 		return nil, c.Connection.Explain(err)
 	}
+	o.Roots = slices.Clone(c.Roots)
 	for _, t := range targets {
 		o.Roots = append(o.Roots, seed.Root{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
 	}

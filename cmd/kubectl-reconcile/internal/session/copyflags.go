@@ -72,6 +72,10 @@ type CopySource struct {
 	Objects connect.TargetArgs
 	// Controllers is --controller: those that it names are mentioned if they do not run.
 	Controllers string
+	// Related is as in seed.Options.
+	Related []seed.Related
+	// Roots are objects in no namespace that are copied beside the namespaces.
+	Roots []seed.Root
 	// Definitions are custom resources whose definitions are copied even if none of their objects is.
 	Definitions []schema.GroupKind
 	// KeepNodes makes the sandbox have simulated nodes beside those that were copied.

@@ -31,7 +31,8 @@ type madePlan struct {
 	leftOut []string
 }
 
-// planOnFiles makes the plan for the objects of files.
+// planOnFiles makes the plan for the objects of files. Objects as a server has stored them are the state that the plan
+// begins with; without any, the objects are applied to an empty cluster, and have settled before a change.
 func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 	from, err := read(o.readFrom)
 	if err != nil {
@@ -43,11 +44,15 @@ func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 	}
 	ctx, cancel := o.limited(ctx)
 	defer cancel()
+	if stored, others := divide(from); len(stored) > 0 {
+		return o.planOnDump(ctx, stored, others, change)
+	}
 	shown := o.progress.Show(ctx, cli.ProgressText("making the plan"))
 	defer shown()
 	planner := plan.New()
 	options := runlocal.Options{
-		Controllers: plan.Controllers(), Nodes: o.nodes, Warnings: connect.NewWarnings(o.streams.ErrOut),
+		Controllers: plan.Controllers(), Nodes: o.nodes, Assume: o.assume,
+		Warnings: connect.NewWarnings(o.streams.ErrOut),
 	}
 	planner.Configure(&options)
 	session, err := runlocal.Start(ctx, options)
@@ -59,6 +64,81 @@ func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 		return nil, errors.Join(interrupted(ctx, err), session.Stop())
 	}
 	return made, session.Stop()
+}
+
+// divide divides objects of files into those as a server has stored them, and manifests.
+func divide(from []runlocal.Manifest) (stored []seed.File, others []runlocal.Manifest) {
+	for _, m := range from {
+		if seed.IsStored(m.Object) {
+			stored = append(stored, seed.File(m))
+		} else {
+			others = append(others, m)
+		}
+	}
+	return stored, others
+}
+
+// planOnDump makes the plan for a state that objects of files have, to which the manifests among them are applied first.
+func (o *Options) planOnDump(ctx context.Context, stored []seed.File, others, change []runlocal.Manifest) (
+	*madePlan, error) {
+	limit := o.maxObjects
+	if limit == 0 {
+		limit = -1
+	}
+	copied, err := seed.FromFiles(stored, limit)
+	if tooMany := (*seed.TooManyObjectsError)(nil); errors.As(err, &tooMany) {
+		return nil, cli.WithHint(fmt.Errorf("reading the state of --from: %w", tooMany), "--max-objects permits more")
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.useNamespace(copied)
+	job := copyJob{copied: copied, from: len(stored) + len(others), first: o.withNamespace(copied, others)}
+	if n := len(others); n > 0 {
+		job.notes = append(job.notes, fmt.Sprintf("%s without uid and resourceVersion %s applied to the others first: "+
+			"what that leads to is part of the plan", cli.Plural(n, "object"), cli.PluralOf(n, "is", "are")))
+	}
+	job.asked = func(ctx context.Context, session *runlocal.Session) (asked, []plan.ObjectID, error) {
+		a, err := o.resolveIn(ctx, session)
+		if err != nil {
+			return a, nil, err
+		}
+		only, err := a.inSession(ctx, session)
+		return a, only, err
+	}
+	var pruneNotes []string
+	if change != nil {
+		job.given = change
+		job.change = func(ctx context.Context, session *runlocal.Session) error {
+			var err error
+			pruneNotes, err = o.applyAndPrune(ctx, session, change)
+			return err
+		}
+	}
+	made, err := o.planInCopy(ctx, job)
+	if made != nil {
+		made.leftOut = append(made.leftOut, pruneNotes...)
+	}
+	return made, err
+}
+
+// useNamespace makes the only namespace of a state that of objects which name none, unless -n names one.
+func (o *Options) useNamespace(copied *seed.Copy) {
+	if !o.namespaceGiven && len(copied.Namespaces) == 1 {
+		o.namespace = copied.Namespaces[0]
+	}
+}
+
+// withNamespace adds the namespace of -n to manifests if a state does not have it.
+func (o *Options) withNamespace(copied *seed.Copy, manifests []runlocal.Manifest) []runlocal.Manifest {
+	if !o.namespaceGiven || copied.HasNamespace(o.namespace) {
+		return manifests
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(o.namespace)
+	return append([]runlocal.Manifest{{Source: "-n", Object: namespace}}, manifests...)
 }
 
 // read reads manifests, none without a function.
@@ -102,18 +182,25 @@ func (o *Options) planIn(ctx context.Context, session *runlocal.Session, planner
 		return nil, err
 	}
 	made := &madePlan{from: len(from), applied: change != nil}
+	a, err := o.resolveIn(ctx, session)
+	if err != nil {
+		return nil, err
+	}
 	options := plan.Options{Next: o.next, Steps: o.steps, Wait: o.wait}
+	if options.Only, err = a.inSession(ctx, session); err != nil {
+		return nil, err
+	}
 	if change != nil {
 		if err := planner.Settle(ctx); err != nil {
 			return nil, unsettled(err)
 		}
 		options.Given = objectsOf(change)
 		options.Change = func(ctx context.Context) error {
-			_, err := session.ApplyWith(ctx, o.namespace, change, o.apply.Write)
+			var err error
+			made.leftOut, err = o.applyAndPrune(ctx, session, change)
 			return err
 		}
 	}
-	var err error
 	made.Plan, err = planner.Run(ctx, options)
 	return made, err
 }
@@ -124,6 +211,29 @@ func unsettled(err error) error {
 		return cli.WithHint(err, "without -f, `diff --from FILE --until settled` shows what is done without an end")
 	}
 	return err
+}
+
+// applyAndPrune applies the objects of -f in a session that begins with files, and with --prune deletes what an apply of
+// these would delete. It returns what could not be looked at.
+func (o *Options) applyAndPrune(ctx context.Context, session *runlocal.Session, change []runlocal.Manifest) (
+	notes []string, err error) {
+	applied, err := session.ApplyWith(ctx, o.namespace, change, o.apply.Write)
+	if err != nil || o.prune == nil {
+		return nil, err
+	}
+	opened, err := openSession(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	var visited []visitedObject
+	for _, a := range applied {
+		visited = append(visited, visitedObject{resource: a.Resource.GroupResource(), namespace: a.Namespace, name: a.Name})
+	}
+	pruned, notes, err := o.prune.find(ctx, session.Config(), opened.Kinds, visited)
+	if err != nil {
+		return notes, err
+	}
+	return notes, deletePruned(ctx, session, pruned)
 }
 
 func objectsOf(manifests []runlocal.Manifest) []*unstructured.Unstructured {

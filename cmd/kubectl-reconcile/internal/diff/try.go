@@ -1,0 +1,143 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+)
+
+// triedManifest is an object of -f, and what the cluster would make of it.
+type triedManifest struct {
+	manifest runlocal.Manifest
+	// known is false for a kind that the cluster does not serve, and newNamespace is true for an object whose namespace
+	// it does not have: both may be made by another object of -f. Such objects are not tried on the cluster.
+	known, newNamespace bool
+	resource            schema.GroupVersionResource
+	after               *unstructured.Unstructured // nil if it was not tried
+}
+
+// tryOnCluster has the cluster apply the objects in dry run, with its webhooks and defaults. Objects without a
+// namespace get that of the connection.
+func (o *Options) tryOnCluster(ctx context.Context, opened *connect.Cluster, change []runlocal.Manifest) (
+	[]*triedManifest, error) {
+	if len(change) == 0 {
+		return nil, nil
+	}
+	client, err := dynamic.NewForConfig(o.cluster.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	var out []*triedManifest
+	var errs []error
+	for _, m := range change {
+		t, err := o.try(ctx, opened, client, m, definedBy(change))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m, o.cluster.Explain(err)))
+			continue
+		}
+		out = append(out, t)
+	}
+	return out, errors.Join(errs...)
+}
+
+// defined are the kinds and namespaces that objects of -f make.
+type defined struct {
+	kinds      []schema.GroupKind
+	namespaces []string
+}
+
+func definedBy(change []runlocal.Manifest) defined {
+	var out defined
+	for _, m := range change {
+		switch m.Object.GroupVersionKind().GroupKind() {
+		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+			group, _, _ := unstructured.NestedString(m.Object.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(m.Object.Object, "spec", "names", "kind")
+			out.kinds = append(out.kinds, schema.GroupKind{Group: group, Kind: kind})
+		case schema.GroupKind{Kind: "Namespace"}:
+			out.namespaces = append(out.namespaces, m.Object.GetName())
+		}
+	}
+	return out
+}
+
+func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynamic.Interface, m runlocal.Manifest,
+	made defined) (*triedManifest, error) {
+	gvk := m.Object.GroupVersionKind()
+	kind, ok, err := opened.Kinds.Lookup(gvk)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok && slices.Contains(made.kinds, gvk.GroupKind()):
+		return &triedManifest{manifest: m}, nil
+	case !ok:
+		return nil, fmt.Errorf("no kind %q is served in version %q", gvk.Kind, gvk.GroupVersion())
+	case m.Object.GetName() == "":
+		return nil, errors.New("it has no name")
+	}
+	t := &triedManifest{manifest: m, known: true, resource: kind.GVR()}
+	var objects dynamic.ResourceInterface = client.Resource(t.resource)
+	if kind.Namespaced {
+		if m.Object.GetNamespace() == "" {
+			m.Object.SetNamespace(o.namespace)
+		}
+		objects = client.Resource(t.resource).Namespace(m.Object.GetNamespace())
+	}
+	apply := o.apply
+	apply.DryRun = true
+	t.after, err = apply.Write(ctx, objects, m.Object)
+	if namespace := m.Object.GetNamespace(); apierrors.IsNotFound(err) && slices.Contains(made.namespaces, namespace) {
+		t.newNamespace = true
+		return t, nil
+	}
+	return t, err
+}
+
+// writeTried returns a function that writes to the copy what the cluster has answered, or applies what was not tried.
+func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
+	return func(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
+		*unstructured.Unstructured, error) {
+		i := slices.IndexFunc(tried, func(t *triedManifest) bool {
+			m := t.manifest.Object
+			return t.after != nil && m.GroupVersionKind() == obj.GroupVersionKind() && m.GetNamespace() == obj.GetNamespace() &&
+				m.GetName() == obj.GetName()
+		})
+		if i < 0 {
+			return o.apply.Write(ctx, client, obj)
+		}
+		after := tried[i].after.DeepCopy()
+		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+				unstructured.RemoveNestedField(after.Object, "metadata", field)
+			}
+			return client.Create(ctx, after, metav1.CreateOptions{FieldManager: o.apply.Manager()})
+		}
+		if err != nil {
+			return nil, err
+		}
+		after.SetUID(current.GetUID())
+		after.SetResourceVersion(current.GetResourceVersion())
+		after.SetManagedFields(nil)
+		return client.Update(ctx, after, metav1.UpdateOptions{FieldManager: o.apply.Manager()})
+	}
+}
+
+// manifestsOf returns the objects of -f.
+func manifestsOf(tried []*triedManifest) []runlocal.Manifest {
+	var out []runlocal.Manifest
+	for _, t := range tried {
+		out = append(out, t.manifest)
+	}
+	return out
+}
