@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +44,8 @@ type rollouts struct {
 	found  map[types.UID]*Rollout
 	order  []types.UID // of found
 
+	// refused are the ReplicaSets that were refused pods, which their controller tries to make again and again.
+	refused []ObjectID
 	budgets []*followedBudget
 }
 
@@ -71,10 +74,17 @@ func (r *rollouts) begin(ctx context.Context, s *runlocal.Session) error {
 	if err != nil {
 		return fmt.Errorf("listing ReplicaSets: %w", err)
 	}
+	r.refused = nil
 	for i := range sets.Items {
-		r.addOwner(&sets.Items[i], ObjectID{
+		set := &sets.Items[i]
+		r.addOwner(set, ObjectID{
 			Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, Kind: "ReplicaSet",
 		})
+		for _, c := range set.Status.Conditions {
+			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+				r.refused = append(r.refused, r.owners[set.UID].id)
+			}
+		}
 	}
 	jobs, err := client.BatchV1().Jobs("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -262,13 +272,19 @@ func isReady(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-// related returns the queue keys of the objects, of their owners, and of what they own.
+// related returns the queue keys of the objects, of their owners, and of what they own. To a quota or a range of limits
+// belong the ReplicaSets of its namespace that were refused pods.
 func (r *rollouts) related(of []ObjectID) map[string]bool {
 	out := map[string]bool{}
 	add := func(id ObjectID) { out[strings.TrimPrefix(id.Namespace+"/"+id.Name, "/")] = true }
 	wanted := map[types.UID]bool{}
 	for _, id := range of {
 		add(id)
+		for _, set := range r.refused {
+			if (id.Kind == "ResourceQuota" || id.Kind == "LimitRange") && id.Namespace == set.Namespace {
+				add(set)
+			}
+		}
 		for uid, o := range r.owners {
 			if o.id.Kind == id.Kind && o.id.Namespace == id.Namespace && o.id.Name == id.Name {
 				wanted[r.workload(uid)] = true
