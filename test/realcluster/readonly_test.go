@@ -63,6 +63,10 @@ var readOnly = []reading{
 		name: "diff-file-new", exit: 1, says: `"name": "new"`, tries: "create deployments",
 		args: "diff -n shop -f new.yaml -o json",
 	},
+	{
+		name: "diff-prune", args: "diff -n shop -f new.yaml --prune", exit: 1, says: "+ Deployment new",
+		tries: "create deployments",
+	},
 	{name: "diff-kustomize", args: "diff -n shop -k .", exit: 1, says: "~ Deployment web", tries: "patch deployments"},
 	{
 		name: "run-copy", says: "ended after",
@@ -77,6 +81,10 @@ var readOnly = []reading{
 		serves: "sandbox.kubeconfig",
 	},
 	{name: "why", args: "why deploy/web -n shop", says: "has not converged"},
+	{
+		name: "why-try", args: "why deploy/web -n shop --try always", says: "has not converged",
+		tries: "create replicasets",
+	},
 	{name: "why-json", args: "why pod/unscheduled -n shop -o json", says: "example.com/hold"},
 	{name: "why-node", args: "why node/node-1", says: "Node node-1"},
 	{name: "why-namespace", args: "why namespace/leaving", says: "is being deleted"},

@@ -51,7 +51,8 @@ func createBootstrapPolicy(ctx context.Context, client kubernetes.Interface, cre
 }
 
 // roleCreations returns functions that create the roles and bindings in upstream's order: roles before the bindings
-// that name them.
+// that name them. Those of namespaces are package variables of upstream and copied, since encoding an object for a
+// request writes its kind to it: servers of one process would do so at the same time.
 func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) error {
 	var creations []func(context.Context) error
 	for _, list := range [][]rbacv1.ClusterRole{withAggregated(bootstrappolicy.ClusterRoles()),
@@ -63,10 +64,10 @@ func roleCreations(roles rbacclient.RbacV1Interface) []func(context.Context) err
 		creations = append(creations, createFuncs(list, roles.ClusterRoleBindings().Create)...)
 	}
 	for _, namespace := range systemNamespaces() {
-		creations = append(creations,
-			createFuncs(bootstrappolicy.NamespaceRoles()[namespace], roles.Roles(namespace).Create)...)
-		creations = append(creations,
-			createFuncs(bootstrappolicy.NamespaceRoleBindings()[namespace], roles.RoleBindings(namespace).Create)...)
+		local := slices.Clone(bootstrappolicy.NamespaceRoles()[namespace])
+		creations = append(creations, createFuncs(local, roles.Roles(namespace).Create)...)
+		bindings := slices.Clone(bootstrappolicy.NamespaceRoleBindings()[namespace])
+		creations = append(creations, createFuncs(bindings, roles.RoleBindings(namespace).Create)...)
 	}
 	return creations
 }
