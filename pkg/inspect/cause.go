@@ -189,9 +189,10 @@ const (
 	FromField     EvidenceSource = "Field"     // a field of the object; Name is its path
 	FromCondition EvidenceSource = "Condition" // a condition of the object; Name is its type
 	FromEvent     EvidenceSource = "Event"     // an Event about the object; Name is its reason
-	FromLease     EvidenceSource = "Lease"     // the Lease of the component that acts on the object; Name is the Lease's
 	FromWriter    EvidenceSource = "Writer"    // managedFields of the object; Name is the manager
 	FromObject    EvidenceSource = "Object"    // another object; Name is its kind and name
+	// FromLease is the Lease of the component that acts on the object; Name is the Lease's.
+	FromLease EvidenceSource = "Lease"
 	// FromController is what a controller reported, or how a write of it was answered, when it was run on a copy of the
 	// object or in dry run; Name is the controller.
 	FromController EvidenceSource = "Controller"

@@ -74,7 +74,8 @@ func (f *causeFinder) find() {
 	}
 	if f.report.NotReady() && len(f.found) == 0 && !deleting {
 		f.add(Cause{
-			Type: StateFailed, Certainty: Likely, Weight: Symptom, Detail: cmp.Or(f.report.Reason, f.report.Status.Status),
+			Type: StateFailed, Certainty: Likely, Weight: Symptom,
+			Detail: cmp.Or(f.report.Reason, f.report.Status.Status),
 		})
 	}
 }
@@ -286,7 +287,10 @@ func (f *causeFinder) customCauses() {
 		if f.report.Status.Status == InProgress {
 			weight, kind = Symptom, InProgressState
 		}
-		c := Cause{Type: kind, Certainty: Likely, Weight: weight, Detail: cmp.Or(f.report.Reason, f.report.Status.Status)}
+		c := Cause{
+			Type: kind, Certainty: Likely, Weight: weight,
+			Detail: cmp.Or(f.report.Reason, f.report.Status.Status),
+		}
 		c.evident("status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
 		f.add(c)
 	}

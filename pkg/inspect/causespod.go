@@ -147,7 +147,8 @@ func (f *causeFinder) containerCauses(c Container) {
 	cause := Cause{Certainty: Certain, Weight: Specific, Part: partOf(c)}
 	cause.evident(c.stateField("state"), joinReason(c.Reason, "", message), nil)
 	switch {
-	case strings.Contains(c.Reason, "Image"), c.Reason == "RegistryUnavailable", c.Reason == "SignatureValidationFailed":
+	case strings.Contains(c.Reason, "Image"),
+		c.Reason == "RegistryUnavailable", c.Reason == "SignatureValidationFailed":
 		cause.Type = ImagePull
 		failed, reported := f.events.with(c.Image, "Failed", "InspectFailed", "ErrImageNeverPull")
 		if reported {
@@ -174,13 +175,20 @@ func pullProblem(reason, message string) string {
 	message = strings.ToLower(message)
 	for _, p := range []struct{ problem, words string }{
 		{"the registry limits pulls", "toomanyrequests|rate limit|429"},
-		{"access denied", "unauthorized|authorization failed|denied|403 forbidden|401 unauthorized|authentication required"},
+		{
+			"access denied",
+			"unauthorized|authorization failed|denied|403 forbidden|401 unauthorized|authentication required",
+		},
 		{"not found", "not found|manifest unknown|name unknown|does not exist|repository does not"},
-		{"the registry cannot be reached", "no such host|connection refused|i/o timeout|dial tcp|deadline exceeded|tls: |x509"},
+		{
+			"the registry cannot be reached",
+			"no such host|connection refused|i/o timeout|dial tcp|deadline exceeded|tls: |x509",
+		},
 		{"no image for the node's platform", "no match for platform|no matching manifest|exec format"},
 		{"no space left on the node", "no space left"},
 	} {
-		if slices.ContainsFunc(strings.Split(p.words, "|"), func(w string) bool { return strings.Contains(message, w) }) {
+		words := strings.Split(p.words, "|")
+		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) }) {
 			return p.problem
 		}
 	}
@@ -425,7 +433,8 @@ func (f *causeFinder) missingForVolume(c *Cause, message string) {
 			if name := v.text(kind.field, kind.name); name != "" && strings.Contains(message, `"`+v.text("name")+`"`) {
 				c.Type, c.Part = MissingKey, "volume "+v.text("name")
 				c.Refers = &Reference{
-					Kind: kind.kind, Namespace: f.text("metadata", "namespace"), Name: name, Key: strings.Trim(m[1], `"`),
+					Kind: kind.kind, Namespace: f.text("metadata", "namespace"), Name: name,
+					Key: strings.Trim(m[1], `"`),
 				}
 			}
 		}

@@ -157,8 +157,8 @@ func (f *causeFinder) cronJobCauses() {
 			names = append(names, j.text("name"))
 		}
 		f.add(Cause{
-			Type: JobStillActive, Certainty: Certain, Weight: General, Detail: strings.Join(names, ", ") + " still runs",
-			Evidence: []Evidence{e.evidence()},
+			Type: JobStillActive, Certainty: Certain, Weight: General,
+			Detail: strings.Join(names, ", ") + " still runs", Evidence: []Evidence{e.evidence()},
 		})
 	}
 	if e, ok := f.events.with("", "FailedCreate"); ok && !f.startedSince(e) {
@@ -222,8 +222,8 @@ func (f *causeFinder) budgetCauses() {
 	}
 	if c := f.condition("DisruptionAllowed"); c.Status == "False" && c.Reason == "SyncFailed" {
 		f.add(Cause{
-			Type: ConditionFailed, Certainty: Certain, Weight: General, Part: "condition " + c.Type, Detail: reasonOf(c),
-			Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
+			Type: ConditionFailed, Certainty: Certain, Weight: General, Part: "condition " + c.Type,
+			Detail: reasonOf(c), Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
 		})
 		return
 	}
@@ -271,8 +271,8 @@ func (f *causeFinder) nodeCauses() {
 	for _, c := range f.conditions {
 		if c.Type != "Ready" && c.Bad {
 			f.add(Cause{
-				Type: NodePressure, Certainty: Certain, Weight: General, Part: "condition " + c.Type, Detail: reasonOf(c),
-				Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
+				Type: NodePressure, Certainty: Certain, Weight: General, Part: "condition " + c.Type,
+				Detail: reasonOf(c), Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
 			})
 		}
 	}
@@ -298,7 +298,8 @@ func (f *causeFinder) namespaceCauses() {
 		{"NamespaceContentRemaining", NamespaceContent, Symptom},
 	} {
 		c := f.condition(known.condition)
-		if c.Status != "True" || slices.ContainsFunc(f.found, func(other Cause) bool { return other.Type == known.cause }) {
+		found := slices.ContainsFunc(f.found, func(other Cause) bool { return other.Type == known.cause })
+		if c.Status != "True" || found {
 			continue
 		}
 		f.add(Cause{
@@ -311,7 +312,10 @@ func (f *causeFinder) namespaceCauses() {
 		if name == "kubernetes" {
 			continue // the namespace controller removes it when nothing is left
 		}
-		c := Cause{Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name, Since: deletionRequested(f.values)}
+		c := Cause{
+			Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name,
+			Since: deletionRequested(f.values),
+		}
 		c.evident("spec.finalizers", name, c.Since)
 		f.add(c)
 	}

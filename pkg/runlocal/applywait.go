@@ -123,7 +123,8 @@ type UncountedQuotaError struct {
 
 // Error implements error.
 func (e *UncountedQuotaError) Error() string {
-	return fmt.Sprintf("%s: waiting for the resourcequota controller to set its status: %v; what it counts was not applied", e.Quota, e.Err)
+	return fmt.Sprintf("%s: waiting for the resourcequota controller to set its status: %v; "+
+		"what it counts was not applied", e.Quota, e.Err)
 }
 
 // Unwrap returns Err.
@@ -186,5 +187,7 @@ func (s *Session) Unenforced(applied []Applied) []Applied {
 
 // countsQuotas reports whether one of the controllers sets the status of quotas.
 func countsQuotas(cs []controllers.Controller) bool {
-	return slices.ContainsFunc(cs, func(c controllers.Controller) bool { return c.Name == names.ResourceQuotaController })
+	return slices.ContainsFunc(cs, func(c controllers.Controller) bool {
+		return c.Name == names.ResourceQuotaController
+	})
 }

@@ -30,9 +30,10 @@ import (
 type Options struct {
 	// API is for the API server. The session sets its OnCommit, and with Copy its Objects.
 	API api.Options
-	// Copy is the part of a cluster that the API begins with; nil if it begins empty. Of Controllers only those run that
-	// ControllersForCopy returns. What was copied stays as it is until a controller or a client changes it: copied pods
-	// and nodes are not simulated, though the nodes stay alive, but pods that are made later are, on copied nodes too.
+	// Copy is the part of a cluster that the API begins with; nil if it begins empty. Of Controllers only those run
+	// that ControllersForCopy returns. What was copied stays as it is until a controller or a client changes it: copied
+	// pods and nodes are not simulated, though the nodes stay alive, but pods that are made later are, on copied nodes
+	// too.
 	Copy *seed.Copy
 	// Assume is what becomes of pods that are made in the session, later than Copy.
 	Assume nodes.Assumption
@@ -234,8 +235,9 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	return err
 }
 
-// unstarted is the factory of informers that controllers.Start starts, when all handlers have been added to them. Some of
-// upstream's constructors add handlers before they set the fields that these use, which a running informer would call.
+// unstarted is the factory of informers that controllers.Start starts, when all handlers have been added to them. Some
+// of upstream's constructors add handlers before they set the fields that these use, which a running informer would
+// call.
 type unstarted struct {
 	clientinformers.SharedInformerFactory
 }

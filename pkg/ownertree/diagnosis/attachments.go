@@ -122,7 +122,8 @@ func (d *diagnoser) volumesElsewhere(n *ownertree.Node, own []inspect.Cause) []i
 	for _, e := range d.elsewhere[n] {
 		evidence := inspect.Evidence{
 			Source: inspect.FromObject, Name: "VolumeAttachment/" + e.attachment,
-			Text: fmt.Sprintf("PersistentVolume/%s is attached to node %s, where another pod may use it", e.volume, e.node),
+			Text: fmt.Sprintf("PersistentVolume/%s is attached to node %s, where another pod may use it",
+				e.volume, e.node),
 		}
 		refers := &inspect.Reference{Group: "storage.k8s.io", Kind: "VolumeAttachment", Name: e.attachment}
 		i := slices.IndexFunc(own, func(c inspect.Cause) bool {

@@ -73,8 +73,11 @@ func finalizersOf(n *ownertree.Node) []inspect.Cause {
 	var out []inspect.Cause
 	for _, name := range n.Finalizers {
 		out = append(out, inspect.Cause{
-			Type: inspect.Finalizer, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: name, Since: n.Deleting,
-			Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "metadata.finalizers", Text: name, Time: n.Deleting}},
+			Type: inspect.Finalizer, Certainty: inspect.Certain, Weight: inspect.Specific,
+			Detail: name, Since: n.Deleting,
+			Evidence: []inspect.Evidence{{
+				Source: inspect.FromField, Name: "metadata.finalizers", Text: name, Time: n.Deleting,
+			}},
 		})
 	}
 	return out
@@ -95,8 +98,8 @@ func (d *diagnoser) finalizerOwner(n *ownertree.Node, finalizer string) (inspect
 	return inspect.Evidence{Source: inspect.FromWriter, Name: owner.Manager, Text: "set it", Time: owner.Time}, true
 }
 
-// dependentsRemain is the cause of an object whose foreground deletion waits for dependents. What these wait for is found
-// by visiting them.
+// dependentsRemain is the cause of an object whose foreground deletion waits for dependents. What these wait for is
+// found by visiting them.
 func (d *diagnoser) dependentsRemain(n *ownertree.Node, dependents []*ownertree.Node) inspect.Cause {
 	c := inspect.Cause{
 		Type: DependentsRemain, Certainty: inspect.Certain, Weight: inspect.General, Since: n.Deleting,
@@ -111,7 +114,8 @@ func (d *diagnoser) dependentsRemain(n *ownertree.Node, dependents []*ownertree.
 	}
 	for _, n := range dependents[:min(len(dependents), 3)] {
 		c.Evidence = append(c.Evidence, inspect.Evidence{
-			Source: inspect.FromObject, Name: n.Kind.Kind + "/" + n.Name, Text: "has blockOwnerDeletion", Time: n.Deleting,
+			Source: inspect.FromObject, Name: n.Kind.Kind + "/" + n.Name,
+			Text: "has blockOwnerDeletion", Time: n.Deleting,
 		})
 	}
 	return c
@@ -231,8 +235,8 @@ func (r *situationReader) evictions(ctx context.Context) error {
 // exhausted reads a budget; nil if it allows a disruption, or cannot be read.
 func exhausted(obj *unstructured.Unstructured) *budget {
 	var b policyv1.PodDisruptionBudget
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil || b.Status.DisruptionsAllowed > 0 ||
-		b.Status.ObservedGeneration == 0 {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil ||
+		b.Status.DisruptionsAllowed > 0 || b.Status.ObservedGeneration == 0 {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -269,7 +273,9 @@ func (d *diagnoser) evictionsBlocked(n *ownertree.Node) []inspect.Cause {
 		out = append(out, inspect.Cause{
 			Type: inspect.EvictionBlocked, Certainty: inspect.Likely, Weight: inspect.Specific,
 			Detail: strings.Join(pods[b][:min(len(pods[b]), 3)], ", "),
-			Refers: &inspect.Reference{Group: "policy", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name},
+			Refers: &inspect.Reference{
+				Group: "policy", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name,
+			},
 			Evidence: []inspect.Evidence{{
 				Source: inspect.FromObject, Name: "PodDisruptionBudget/" + b.name,
 				Text: fmt.Sprintf("allows no disruption: %d pods are healthy, %d must be", b.healthy, b.wanted),

@@ -58,7 +58,8 @@ type Diagnosis struct {
 	Facts *treestatus.Facts
 	// Status is that of the facts, or Dangling.
 	Status string
-	// Converged reports that the object is as its spec requests, and that nothing is wrong with it. It has no causes then.
+	// Converged reports that the object is as its spec requests, and that nothing is wrong with it. It has no causes
+	// then.
 	Converged bool
 	// Causes are ordered, the likeliest first.
 	Causes []*Cause

@@ -262,7 +262,8 @@ func (d *diagnoser) ingress(n *ownertree.Node) []inspect.Cause {
 			Type: PortMissing, Certainty: inspect.Certain, Weight: inspect.Specific, Part: path, Detail: port,
 			Refers: &inspect.Reference{Kind: "Service", Namespace: n.Namespace, Name: b.Service.Name},
 			Evidence: []inspect.Evidence{{
-				Source: inspect.FromObject, Name: "Service/" + b.Service.Name, Text: "has the ports " + strings.Join(have, ", "),
+				Source: inspect.FromObject, Name: "Service/" + b.Service.Name,
+				Text: "has the ports " + strings.Join(have, ", "),
 			}},
 		})
 	}

@@ -26,8 +26,8 @@ type Situation struct {
 	Asked *ownertree.Node
 	// Incomplete is what could not be read, sorted.
 	Incomplete []cluster.Incomplete
-	// Trials are what became of the writes of controllers, by the uid of the object that they reconciled, when they were
-	// run on a copy or in dry run. The caller may set it before Diagnose; nil is nothing.
+	// Trials are what became of the writes of controllers, by the uid of the object that they reconciled, when they
+	// were run on a copy or in dry run. The caller may set it before Diagnose; nil is nothing.
 	Trials map[types.UID]inspect.Trial
 
 	graph *ownertree.Graph
@@ -253,7 +253,8 @@ func (r *situationReader) inFull(ctx context.Context) error {
 	wanted := slices.Clone(r.explained)
 	for _, n := range r.explained {
 		for _, relation := range r.relations[n] {
-			if relation.To.Kind.Kind == "Pod" && isLeading(n) && !relation.Missing && !slices.Contains(wanted, relation.To) {
+			if relation.To.Kind.Kind == "Pod" && isLeading(n) && !relation.Missing &&
+				!slices.Contains(wanted, relation.To) {
 				wanted = append(wanted, relation.To)
 				break
 			}

@@ -22,7 +22,9 @@ func (s *Situation) Unsure(d *Diagnosis) []*ownertree.Node {
 	var out []*ownertree.Node
 	for _, n := range s.explained {
 		obj := s.objects[n.UID]
-		drifted := inactive && slices.ContainsFunc(d.Causes, func(c *Cause) bool { return isInactive(c) && c.Node() == n })
+		drifted := inactive && slices.ContainsFunc(d.Causes, func(c *Cause) bool {
+			return isInactive(c) && c.Node() == n
+		})
 		if obj != nil && (drifted || inspect.WaitsForController(obj)) {
 			out = append(out, n)
 		}

@@ -106,7 +106,10 @@ func (r *situationReader) configurations(ctx context.Context, names []string) {
 		kind  string
 		fresh func() cluster.Typed
 	}{
-		{"ValidatingWebhookConfiguration", func() cluster.Typed { return &admissionv1.ValidatingWebhookConfiguration{} }},
+		{
+			"ValidatingWebhookConfiguration",
+			func() cluster.Typed { return &admissionv1.ValidatingWebhookConfiguration{} },
+		},
 		{"MutatingWebhookConfiguration", func() cluster.Typed { return &admissionv1.MutatingWebhookConfiguration{} }},
 	} {
 		kind := r.kind(admissionv1.GroupName, list.kind)
@@ -181,7 +184,8 @@ func (d *diagnoser) nameWebhook(c *inspect.Cause) {
 	refers := hook.configuration
 	switch {
 	case hook.service != nil:
-		config.Text = "calls Service/" + hook.service.Name + " of namespace " + hook.service.Namespace + "; " + config.Text
+		config.Text = "calls Service/" + hook.service.Name + " of namespace " + hook.service.Namespace +
+			"; " + config.Text
 	case hook.url != "":
 		config.Text = "calls " + hook.url + "; " + config.Text
 	}

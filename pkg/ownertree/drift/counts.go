@@ -62,7 +62,10 @@ func countsOf(obj *unstructured.Unstructured) (c Count, ok bool) {
 	for _, f := range []struct {
 		name string
 		into **int64
-	}{{fields.there, &c.There}, {fields.updated, &c.Updated}, {fields.ready, &c.Ready}, {fields.available, &c.Available}} {
+	}{
+		{fields.there, &c.There}, {fields.updated, &c.Updated},
+		{fields.ready, &c.Ready}, {fields.available, &c.Available},
+	} {
 		if f.name == "" {
 			continue
 		}

@@ -55,8 +55,8 @@ type SetField struct {
 	Path   string
 	// Wanted and Actual are JSON values, nil if the field is not there. Those of Secrets are hidden.
 	Wanted, Actual any
-	// WantedBy is the object that wants it, nil if it is an applier: then the next apply of the same file takes the field
-	// back.
+	// WantedBy is the object that wants it, nil if it is an applier: then the next apply of the same file takes the
+	// field back.
 	WantedBy *unstructured.Unstructured
 	// By is who has set it, as far as managedFields have it; the time is when it last wrote any field.
 	By *inspect.Writer

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// OldPods are the pods of one older revision of a StatefulSet or a DaemonSet that are to be of the newest one. Those that
-// a partition, or the strategy OnDelete, keeps at an older one are none.
+// OldPods are the pods of one older revision of a StatefulSet or a DaemonSet that are to be of the newest one. Those
+// that a partition, or the strategy OnDelete, keeps at an older one are none.
 type OldPods struct {
 	Object *unstructured.Unstructured
 	// Wanted and Actual are the names of the ControllerRevisions.
@@ -28,8 +28,8 @@ type OldPods struct {
 // follows the name of the DaemonSet in it.
 const revisionLabel = "controller-revision-hash"
 
-// oldPods returns the pods of older revisions, sorted by owner and revision. The template of a ControllerRevision cannot
-// be changed, so it is not compared with that of its owner.
+// oldPods returns the pods of older revisions, sorted by owner and revision. The template of a ControllerRevision
+// cannot be changed, so it is not compared with that of its owner.
 func oldPods(objects []*unstructured.Unstructured) []OldPods {
 	owners := map[types.UID]*unstructured.Unstructured{}
 	newest := map[types.UID]string{}
@@ -76,7 +76,9 @@ func oldPods(objects []*unstructured.Unstructured) []OldPods {
 	var out []OldPods
 	for key, pods := range found {
 		slices.Sort(pods)
-		out = append(out, OldPods{Object: owners[key.owner], Wanted: newest[key.owner], Actual: key.revision, Pods: pods})
+		out = append(out, OldPods{
+			Object: owners[key.owner], Wanted: newest[key.owner], Actual: key.revision, Pods: pods,
+		})
 	}
 	sort.Slice(out, func(i, j int) bool {
 		a, b := out[i], out[j]
@@ -85,8 +87,8 @@ func oldPods(objects []*unstructured.Unstructured) []OldPods {
 	return out
 }
 
-// replacesPods reports whether a StatefulSet or a DaemonSet replaces its pods by itself, and its controller has seen its
-// latest template.
+// replacesPods reports whether a StatefulSet or a DaemonSet replaces its pods by itself, and its controller has seen
+// its latest template.
 func replacesPods(obj *unstructured.Unstructured) bool {
 	how, _, err := unstructured.NestedString(obj.Object, "spec", "updateStrategy", "type")
 	report := inspect.Inspect(obj, nil)

@@ -64,7 +64,9 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 			if wanted != nil && isWithin(wanted, actual) {
 				continue // it is what the owner wants
 			}
-			out = append(out, SetField{Object: obj, Path: path, Wanted: wanted, Actual: actual, WantedBy: owner, By: &by})
+			out = append(out, SetField{
+				Object: obj, Path: path, Wanted: wanted, Actual: actual, WantedBy: owner, By: &by,
+			})
 		}
 	}
 	return append(out, released(obj, owner)...)
@@ -102,7 +104,8 @@ func againstTemplate(set, deployment *unstructured.Unstructured) []SetField {
 			continue
 		}
 		out = append(out, SetField{
-			Object: set, Path: c.Path, Wanted: c.Old, Actual: c.New, WantedBy: deployment, By: setBy(set, c.Path, c.New == nil),
+			Object: set, Path: c.Path, Wanted: c.Old, Actual: c.New,
+			WantedBy: deployment, By: setBy(set, c.Path, c.New == nil),
 		})
 	}
 	return out

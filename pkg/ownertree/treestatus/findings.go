@@ -23,7 +23,8 @@ type Findings struct {
 	Lacks []ownertree.Lack
 	// Events were reported about the object, the last first.
 	Events []ownertree.Event
-	// Cause is what its Events show to be the reason of its state; nil if they show none that the object itself does not.
+	// Cause is what its Events show to be the reason of its state; nil if they show none that the object itself does
+	// not.
 	Cause *inspect.Cause
 }
 

@@ -37,9 +37,9 @@ func (b *backend) addChecks(group string, storage map[string]map[string]rest.Sto
 // errScope is the error of an object without a namespace that needs one, or with one that it cannot have.
 var errScope = errors.New("it must have a namespace, or its kind has none")
 
-// check returns an error for an internal object that a client could not have written. Workloads are checked as new ones,
-// since controllers rely on all of their specs; others as unchanged ones, of which some may have what only an update
-// sets.
+// check returns an error for an internal object that a client could not have written. Workloads are checked as new
+// ones, since controllers rely on all of their specs; others as unchanged ones, of which some may have what only an
+// update sets.
 func (b *backend) check(ctx context.Context, kind schema.GroupVersionKind, resource schema.GroupResource,
 	obj runtime.Object, m metav1.Object) error {
 	s, ok := b.checks[resource]
@@ -48,7 +48,8 @@ func (b *backend) check(ctx context.Context, kind schema.GroupVersionKind, resou
 	}
 	ctx = genericapirequest.WithNamespace(ctx, m.GetNamespace())
 	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
-		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version, Resource: resource.Resource,
+		IsResourceRequest: true, Verb: "create",
+		APIGroup: kind.Group, APIVersion: kind.Version, Resource: resource.Resource,
 		Namespace: m.GetNamespace(), Name: m.GetName(),
 	})
 	update := s.GetUpdateStrategy()

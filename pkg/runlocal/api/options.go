@@ -52,8 +52,8 @@ type Options struct {
 	// come after: that of the newest list they were read from. The server reads Objects until Start has returned.
 	Objects         []StoredObject
 	ResourceVersion uint64
-	// CheckObjects checks built-in Objects as if a client wrote them, and leaves out those that are not valid: for objects
-	// that come from no API server, on which controllers could fail.
+	// CheckObjects checks built-in Objects as if a client wrote them, and leaves out those that are not valid: for
+	// objects that come from no API server, on which controllers could fail.
 	CheckObjects bool
 	// ServiceRanges are the ranges of the addresses of Services, at most one of each family, the primary family first,
 	// if Objects have no ServiceCIDR; nil means kubeadm's default.

@@ -63,9 +63,10 @@ const UndecidedMessage = "not decided: "
 // leave writes that the pod has no node because of fields that are not simulated. It is tried again when it is changed.
 func (s *scheduler) leave(ctx context.Context, pod *corev1.Pod, fields []string) error {
 	status := pod.Status.DeepCopy()
+	observed := podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled)
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
 		Type:               corev1.PodScheduled,
-		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		ObservedGeneration: observed,
 		Status:             corev1.ConditionFalse,
 		Reason:             corev1.PodReasonSchedulerError,
 		Message:            UndecidedMessage + "not simulated: " + strings.Join(fields, ", "),

@@ -44,8 +44,10 @@ func (r *rollouts) readBudgets(ctx context.Context, client kubernetes.Interface)
 		r.budgets = append(r.budgets, &followedBudget{
 			Budget: Budget{
 				Object: ObjectID{
-					Resource: schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
-					Kind:     "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name,
+					Resource: schema.GroupVersionResource{
+						Group: "policy", Version: "v1", Resource: "poddisruptionbudgets",
+					},
+					Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name,
 				},
 				Needs: int(budget.Status.DesiredHealthy),
 			},

@@ -77,7 +77,9 @@ func (n *names) learn(writes []api.Write) {
 		for _, obj := range created {
 			sorted[obj] = n.sortText(obj)
 		}
-		slices.SortStableFunc(created, func(a, b *unstructured.Unstructured) int { return cmp.Compare(sorted[a], sorted[b]) })
+		slices.SortStableFunc(created, func(a, b *unstructured.Unstructured) int {
+			return cmp.Compare(sorted[a], sorted[b])
+		})
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,7 +120,8 @@ func isGenerated(name, prefix string) bool {
 
 // learnRefused finds the generated name of an object that was refused, in the message.
 func (n *names) learnRefused(prefix, message string) {
-	pattern, err := regexp.Compile(regexp.QuoteMeta(prefix) + fmt.Sprintf(`[%s]{%d}\b`, generatedLetters, generatedLength))
+	pattern, err := regexp.Compile(regexp.QuoteMeta(prefix) +
+		fmt.Sprintf(`[%s]{%d}\b`, generatedLetters, generatedLength))
 	if err != nil {
 		return // cannot happen
 	}
@@ -139,7 +142,8 @@ func (n *names) learnOne(obj *unstructured.Unstructured) {
 		count := n.next(kind + " " + obj.GetNamespace() + "/" + prefix)
 		shown = fmt.Sprintf("%s<%d>", prefix, count)
 		n.word(name, shown)
-		// The latest comes first: of equals, controllers delete the first that they list, and in a cluster the youngest.
+		// The latest comes first: of equals, controllers delete the first that they list, and in a cluster the
+		// youngest.
 		n.order[obj.GetNamespace()+"/"+name] = fmt.Sprintf("%s%08d", prefix, 99_999_999-count)
 	}
 	if uid := string(obj.GetUID()); uid != "" {

@@ -7,8 +7,8 @@ import "github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 // acts on metrics, which a plan does not have.
 var leftOut = []string{
 	"root-ca-cert-publisher", "kube-apiserver-serving-clustertrustbundle-publisher", "serviceaccount-token",
-	"legacy-service-account-token-cleaner", "tokencleaner", "bootstrapsigner", "csrapproving", "csrsigning", "csrcleaner",
-	"podcertificaterequest-cleaner", "clusterrole-aggregation", "node-lifecycle", "podgc", "ttl", "svm",
+	"legacy-service-account-token-cleaner", "tokencleaner", "bootstrapsigner", "csrapproving", "csrsigning",
+	"csrcleaner", "podcertificaterequest-cleaner", "clusterrole-aggregation", "node-lifecycle", "podgc", "ttl", "svm",
 	"horizontalpodautoscaling",
 }
 

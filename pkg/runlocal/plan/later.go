@@ -69,8 +69,8 @@ func (p *Planner) withoutStuck(of []candidate) []candidate {
 	return slices.DeleteFunc(of, func(c candidate) bool { return c.delayed && p.isStuck(c.queueKey) })
 }
 
-// withoutAbsent leaves out the garbage collector's keys of owners that count as there: their kind in lower case, or their
-// resource, and their name.
+// withoutAbsent leaves out the garbage collector's keys of owners that count as there: their kind in lower case, or
+// their resource, and their name.
 func withoutAbsent(of []candidate, owners []ObjectID) []candidate {
 	return slices.DeleteFunc(of, func(c candidate) bool {
 		kind, name, _ := strings.Cut(c.key, " ")
@@ -101,7 +101,10 @@ func (p *Planner) later(state tap.State) []Later {
 				if p.delays[k].soon && !retries {
 					continue // the plan ended before
 				}
-				one := Later{Controller: c.Name, Key: p.names.key(d.Key), In: rounded(p.delays[k].in), What: whatIsLater(d.Handler)}
+				one := Later{
+					Controller: c.Name, Key: p.names.key(d.Key),
+					In: rounded(p.delays[k].in), What: whatIsLater(d.Handler),
+				}
 				if one.What == progressDeadline && p.complete[one.Key] {
 					continue
 				}

@@ -82,8 +82,8 @@ func withoutCounters(v any, field string) any {
 func isCounter(of, field string) bool {
 	switch field {
 	case "managedFields", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "startTime",
-		"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startedAt", "finishedAt", "containerID", "podIP", "podIPs",
-		"hostIP", "hostIPs", "addresses":
+		"lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startedAt", "finishedAt", "containerID",
+		"podIP", "podIPs", "hostIP", "hostIPs", "addresses":
 		return true
 	case "ip":
 		return of == "podIPs"
@@ -141,7 +141,8 @@ const maxPeriod = 40
 // are none.
 func repeating(steps []Step) *Loop {
 	same := func(a, b *Step) bool {
-		if a.Controller != b.Controller || withoutNumbers(a.Key) != withoutNumbers(b.Key) || len(a.Writes) != len(b.Writes) {
+		if a.Controller != b.Controller || withoutNumbers(a.Key) != withoutNumbers(b.Key) ||
+			len(a.Writes) != len(b.Writes) {
 			return false
 		}
 		for i := range a.Writes {

@@ -7,8 +7,9 @@
 //
 // The files: plan.go has the Plan, planner.go the Planner that makes it; order.go decides which key is next, steps.go
 // makes steps of what is written and traced; canonical.go replaces what is random or the time, in names and objects;
-// undecided.go what depends on what is not simulated; secrets.go hides what must not be shown; loop.go finds states that repeat, later.go what is due later, rollout.go
-// what becomes of workloads meanwhile and budget.go of budgets; controllers.go chooses the controllers that take part.
+// undecided.go what depends on what is not simulated; secrets.go hides what must not be shown; loop.go finds states
+// that repeat, later.go what is due later, rollout.go what becomes of workloads meanwhile and budget.go of budgets;
+// controllers.go chooses the controllers that take part.
 package plan
 
 import (
@@ -190,8 +191,8 @@ func (o *Object) Unscheduled() string {
 }
 
 // Undecided returns the fields of the object, a pod that has no node at the beginning, by which kube-scheduler chooses
-// its node and which are not simulated; nil for all others. Its node is "<not decided>" in the plan, or it has none if it
-// is not known whether there is one.
+// its node and which are not simulated; nil for all others. Its node is "<not decided>" in the plan, or it has none if
+// it is not known whether there is one.
 func (o *Object) Undecided() []string {
 	if o.Kind != "Pod" || o.After == nil || nodeOf(o.Before) != "" {
 		return nil

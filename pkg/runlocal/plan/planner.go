@@ -18,18 +18,18 @@ import (
 
 // Options are what a plan is to contain. The zero value is a plan of what the controllers do until nothing is left.
 type Options struct {
-	// Change makes the change that the plan is for, such as an apply; nil plans what is left to do without any. Given are
-	// the objects that it writes, whose texts are in the plan as they are.
+	// Change makes the change that the plan is for, such as an apply; nil plans what is left to do without any. Given
+	// are the objects that it writes, whose texts are in the plan as they are.
 	Change func(ctx context.Context) error
 	Given  []*unstructured.Unstructured
-	// Only are objects whose keys are reconciled that wait at the beginning, with those of their owners and of what they
-	// own; keys of others wait until something changes their objects. Nil is all.
+	// Only are objects whose keys are reconciled that wait at the beginning, with those of their owners and of what
+	// they own; keys of others wait until something changes their objects. Nil is all.
 	Only []ObjectID
-	// Namespaces are those of the objects whose keys are reconciled that wait at the beginning; nil is all, with those of
-	// objects in no namespace.
+	// Namespaces are those of the objects whose keys are reconciled that wait at the beginning; nil is all, with those
+	// of objects in no namespace.
 	Namespaces []string
-	// Absent are owners that count as there though the session does not have them: the garbage collector's keys of these,
-	// which it would retry without an end, are not reconciled.
+	// Absent are owners that count as there though the session does not have them: the garbage collector's keys of
+	// these, which it would retry without an end, are not reconciled.
 	Absent []ObjectID
 	// Next ends the plan when each key that waited at the beginning, or after the change, was reconciled once.
 	Next bool
@@ -49,8 +49,8 @@ const DefaultLimit = 1000
 // handle several changes at once.
 const horizon = time.Second + 50*time.Millisecond
 
-// Planner makes one plan in one session, which must have been started with options that Configure has completed, and hold
-// its keys. Only Record may be called concurrently.
+// Planner makes one plan in one session, which must have been started with options that Configure has completed, and
+// hold its keys. Only Record may be called concurrently.
 type Planner struct {
 	names   *names
 	trace   collector
@@ -129,7 +129,8 @@ type UnsettledError struct {
 
 // Error implements error.
 func (e *UnsettledError) Error() string {
-	return fmt.Sprintf("the objects that there are do not settle: there is more to do after %d steps", len(e.Plan.Steps))
+	return fmt.Sprintf("the objects that there are do not settle: there is more to do after %d steps",
+		len(e.Plan.Steps))
 }
 
 // forget waits until only held keys are left, and forgets all that was done so far but the names.

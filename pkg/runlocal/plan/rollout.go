@@ -78,7 +78,8 @@ func (r *rollouts) begin(ctx context.Context, s *runlocal.Session) error {
 	for i := range sets.Items {
 		set := &sets.Items[i]
 		r.addOwner(set, ObjectID{
-			Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, Kind: "ReplicaSet",
+			Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"},
+			Kind:     "ReplicaSet",
 		})
 		for _, c := range set.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {

@@ -144,7 +144,8 @@ const persistentConflict = 10
 func (r *record) endsInConflict() bool {
 	return r.end.Next != nil && r.end.Next.Retry < persistentConflict &&
 		slices.ContainsFunc(r.refused, func(request *trace.Request) bool {
-			return request.Reason == "Conflict" && request.Message != "" && strings.Contains(r.end.Error, request.Message)
+			return request.Reason == "Conflict" && request.Message != "" &&
+				strings.Contains(r.end.Error, request.Message)
 		})
 }
 
@@ -178,8 +179,9 @@ func (p *Planner) causes(of []trace.Cause) []Cause {
 	}
 	sort.SliceStable(all, func(i, j int) bool {
 		a, b := all[i], all[j]
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Object.Kind, b.Object.Kind),
-			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name)) < 0
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Namespace, b.Object.Namespace),
+			cmp.Compare(a.Object.Name, b.Object.Name)) < 0
 	})
 	seen := slices.ContainsFunc(all, func(c Cause) bool { return c.Type == trace.CauseWatch })
 	for _, c := range all {
@@ -191,8 +193,8 @@ func (p *Planner) causes(of []trace.Cause) []Cause {
 	return out
 }
 
-// shortDelay is what a key waits at least for its delay to be told. Shorter ones, such as those of first retries, are over
-// at once, and how long the rest of a longer one is depends on how fast a plan was made.
+// shortDelay is what a key waits at least for its delay to be told. Shorter ones, such as those of first retries, are
+// over at once, and how long the rest of a longer one is depends on how fast a plan was made.
 const shortDelay = 500 * time.Millisecond
 
 // cause returns a cause as it is in a plan.
@@ -346,7 +348,10 @@ func (p *Planner) repeats(step *Step) bool {
 // sameRefusals reports whether what was refused in b was refused in a.
 func sameRefusals(a, b []Write) bool {
 	for _, w := range b {
-		if !slices.ContainsFunc(a, func(other Write) bool { return other.Object == w.Object && other.Message == w.Message }) {
+		refused := slices.ContainsFunc(a, func(other Write) bool {
+			return other.Object == w.Object && other.Message == w.Message
+		})
+		if !refused {
 			return false
 		}
 	}

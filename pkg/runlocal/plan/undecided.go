@@ -9,7 +9,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 )
 
-// undecidedNode takes the place of the node of a pod that kube-scheduler would choose by fields which are not simulated.
+// undecidedNode takes the place of the node of a pod that kube-scheduler would choose by fields which are not
+// simulated.
 const undecidedNode = "<not decided>"
 
 // nodeOf returns the node of a pod; empty if it has none, or for nil.

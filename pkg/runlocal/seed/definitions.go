@@ -135,8 +135,8 @@ func (r *reading) serveVersion(kind cluster.Kind, object Object) {
 	if len(others) > 0 {
 		r.leaveOut(LeftOut{
 			Group: kind.Group, Resource: kind.Resource, Reason: ReasonConversion,
-			Message: fmt.Sprintf("they are served as %s only, not as %s, which takes a conversion in the cluster", kind.Version,
-				strings.Join(others, ", ")),
+			Message: fmt.Sprintf("they are served as %s only, not as %s, which takes a conversion in the cluster",
+				kind.Version, strings.Join(others, ", ")),
 		})
 	}
 }

@@ -43,8 +43,8 @@ func IsStored(obj *unstructured.Unstructured) bool {
 // must be true for all. Events, and Leases of others than nodes, are left out, as by Read. Custom resources need their
 // CustomResourceDefinitions among the objects.
 //
-// A file need not have all that a cluster has. Owners that are not among the objects count as there: see ReasonOwner. If
-// pods name nodes and there are none, nodes of these names are made up, which have much room and no taints.
+// A file need not have all that a cluster has. Owners that are not among the objects count as there: see ReasonOwner.
+// If pods name nodes and there are none, nodes of these names are made up, which have much room and no taints.
 //
 // maxObjects is as Options.MaxObjects. The error joins one for each object without a name, one for each object that is
 // there twice and is not the same, and one for each that has the uid of another; or it is a *TooManyObjectsError.
@@ -238,8 +238,8 @@ func (r *reading) addNodes(files []File) error {
 	if len(names) > 0 {
 		r.leaveOut(LeftOut{
 			Resource: nodes.Resource, Objects: len(names), Reason: ReasonNodes,
-			Message: "pods name them and they are not among the objects: nodes of these names with much room and without " +
-				"taints take their place",
+			Message: "pods name them and they are not among the objects: nodes of these names with much room " +
+				"and without taints take their place",
 		})
 	}
 	return nil

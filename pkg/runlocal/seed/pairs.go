@@ -26,8 +26,9 @@ func (r *reading) keepPairs() {
 			}
 			err := json.Unmarshal(object.JSON, &volume)
 			claim := volume.Spec.ClaimRef
+			claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
 			keep = err == nil && (claim == nil || r.has(claim.Namespace) &&
-				!r.unrelated[key{schema.GroupResource{Resource: "persistentvolumeclaims"}, claim.Namespace, claim.Name}])
+				!r.unrelated[key{claims, claim.Namespace, claim.Name}])
 		case ipAddresses:
 			var address struct {
 				Spec struct {
@@ -74,7 +75,8 @@ func (r *reading) leaveOutWebhooks() {
 		if len(configuration.Webhooks) > 0 {
 			r.leaveOut(LeftOut{
 				Group: k.resource.Group, Resource: k.resource.Resource, Name: k.name,
-				Objects: len(configuration.Webhooks), Reason: ReasonWebhook, Message: "webhooks are not called by writes to a copy",
+				Objects: len(configuration.Webhooks), Reason: ReasonWebhook,
+				Message: "webhooks are not called by writes to a copy",
 			})
 		}
 	}
@@ -115,7 +117,8 @@ func (r *reading) leaveOutPolicies() {
 		if custom[of] || elsewhere {
 			delete(r.objects, k)
 			r.leaveOut(LeftOut{
-				Group: k.resource.Group, Resource: k.resource.Resource, Name: k.name, Objects: 1, Reason: ReasonParameters,
+				Group: k.resource.Group, Resource: k.resource.Resource, Name: k.name,
+				Objects: 1, Reason: ReasonParameters,
 				Message: fmt.Sprintf("policy %q has parameters that are not in the copy", p.Spec.PolicyName),
 			})
 		}

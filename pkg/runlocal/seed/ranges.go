@@ -18,8 +18,8 @@ const (
 )
 
 // guessRanges returns the ranges of Service addresses of a cluster that does not tell them, as before Kubernetes 1.33:
-// for each family one that has all addresses that were read, in the order in which Services have the families. It is nil
-// if there are ServiceCIDRs, or no addresses.
+// for each family one that has all addresses that were read, in the order in which Services have the families. It is
+// nil if there are ServiceCIDRs, or no addresses.
 func (r *reading) guessRanges() []string {
 	services := schema.GroupResource{Resource: "services"}
 	ranges := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}

@@ -100,8 +100,8 @@ func (r *reading) listMembers(ctx context.Context, targets []cluster.Target) {
 	r.listed += len(targets) - len(missing)
 }
 
-// readRelated reads the workloads that are needed, when all other lists have been read: all, if a namespace has a quota,
-// which counts them, or is being deleted.
+// readRelated reads the workloads that are needed, when all other lists have been read: all, if a namespace has a
+// quota, which counts them, or is being deleted.
 func (r *reading) readRelated(ctx context.Context, targets []cluster.Target) {
 	if r.needsAll() {
 		r.related = nil
@@ -114,7 +114,8 @@ func (r *reading) readRelated(ctx context.Context, targets []cluster.Target) {
 	}
 	for _, root := range r.o.Related {
 		for _, m := range r.related.members {
-			if m.kind.GroupResource() == root.Kind.GroupResource() && m.namespace == root.Namespace && m.name == root.Name {
+			if m.kind.GroupResource() == root.Kind.GroupResource() &&
+				m.namespace == root.Namespace && m.name == root.Name {
 				r.related.wantTree(m)
 			}
 		}
@@ -281,7 +282,10 @@ func (r *reading) wantSelected() bool {
 		if m.wanted || m.kind.Resource != "pods" {
 			continue
 		}
-		if slices.ContainsFunc(follow, func(s selection) bool { return s.namespace == m.namespace && s.Matches(m.labels) }) {
+		followed := slices.ContainsFunc(follow, func(s selection) bool {
+			return s.namespace == m.namespace && s.Matches(m.labels)
+		})
+		if followed {
 			r.related.wantTree(m)
 			found = true
 		}

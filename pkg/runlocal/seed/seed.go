@@ -32,10 +32,10 @@ type Options struct {
 	// Roots are objects that must be there. The namespaces that they are in, or that they are, are copied whole, and so
 	// are those that are in no namespace. What such an object owns is copied only as far as it is in these namespaces.
 	Roots []Root
-	// Related, if it is not empty, restricts the pods of the namespaces, and what makes pods, to those that the plan for
-	// these objects needs: see related.go. The others count as Copy.Neighbours, as far as they are pods on copied nodes.
-	// All are copied with AllNamespaces, if a namespace has a quota or is being deleted, and for objects of other kinds
-	// than workloads and some that affect workloads by labels only.
+	// Related, if it is not empty, restricts the pods of the namespaces, and what makes pods, to those that the plan
+	// for these objects needs: see related.go. The others count as Copy.Neighbours, as far as they are pods on copied
+	// nodes. All are copied with AllNamespaces, if a namespace has a quota or is being deleted, and for objects of
+	// other kinds than workloads and some that affect workloads by labels only.
 	Related []Related
 	// MaxObjects bounds how many objects are read; 0 is DefaultMaxObjects, less than 0 no bound.
 	MaxObjects int
@@ -54,7 +54,8 @@ type Root struct {
 }
 
 func (r Root) compare(other Root) int {
-	return cmp.Or(r.Kind.Compare(other.Kind), cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name))
+	return cmp.Or(r.Kind.Compare(other.Kind),
+		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name))
 }
 
 // Copy is a copy of a part of a cluster. It is not changed after Read, and may be used concurrently.
@@ -71,14 +72,15 @@ type Copy struct {
 	Incomplete []cluster.Incomplete
 	// LeftOut is what the cluster has and the copy has not, on purpose, sorted.
 	LeftOut []LeftOut
-	// Usage is what pods used, for autoscalers. It is nil if the copy has none, if one of them decides by other metrics,
-	// or if it could not be read.
+	// Usage is what pods used, for autoscalers. It is nil if the copy has none, if one of them decides by other
+	// metrics, or if it could not be read.
 	Usage *Usage
-	// ServiceRanges are ranges of Service addresses that have those of the copied Services, the primary family first, if
-	// the cluster does not tell its own; nil if it does, or if there are no addresses.
+	// ServiceRanges are ranges of Service addresses that have those of the copied Services, the primary family first,
+	// if the cluster does not tell its own; nil if it does, or if there are no addresses.
 	ServiceRanges []string
 	// Neighbours are the pods on the copied nodes that are in other namespaces, or are not copied because of
-	// Options.Related, without most of their fields: they take room on the nodes. They are no part of the copy otherwise.
+	// Options.Related, without most of their fields: they take room on the nodes. They are no part of the copy
+	// otherwise.
 	Neighbours []*corev1.Pod
 	// FromFiles is true if the objects come from no API server, but from FromFiles: they may be anything.
 	FromFiles bool

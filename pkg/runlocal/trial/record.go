@@ -85,7 +85,8 @@ func (a *Attempt) add(d *trace.Request) {
 	switch {
 	case !d.IsWrite(), d.Recorded != nil, d.NotSent:
 		return
-	case d.Code == 0, d.Code == http.StatusConflict, d.Code == http.StatusNotFound, d.Code == http.StatusTooManyRequests:
+	case d.Code == 0, d.Code == http.StatusConflict, d.Code == http.StatusNotFound,
+		d.Code == http.StatusTooManyRequests:
 		return
 	}
 	w := Write{Verb: d.Verb, Resource: d.Resource, Name: d.Name, Code: d.Code, Message: d.Message}

@@ -32,8 +32,14 @@ func sized() []question {
 			{program: lineage, args: []string{"deploy", "web-0000", "-n", namespace(0)}, want: []string{"web-0000"}},
 		}},
 		{"a cluster-scoped owner of 10 Deployments", []command{
-			{program: plugin, args: []string{"tree", "fleet/" + someFleet}, want: []string{someFleet, "web-0000", "web-0009"}},
-			{program: lineage, args: []string{"fleet", someFleet, "-A"}, want: []string{someFleet, "web-0000", "web-0009"}},
+			{
+				program: plugin, args: []string{"tree", "fleet/" + someFleet},
+				want: []string{someFleet, "web-0000", "web-0009"},
+			},
+			{
+				program: lineage, args: []string{"fleet", someFleet, "-A"},
+				want: []string{someFleet, "web-0000", "web-0009"},
+			},
 		}},
 		{"a cluster-scoped owner of all other Deployments", []command{
 			{program: plugin, args: []string{"tree", "fleet/" + allFleet}, want: []string{allFleet}},
@@ -60,7 +66,9 @@ func sized() []question {
 				want: []string{"deployment.apps/web-0000", "replicaset.apps/web-0000", "pod/web-0000"},
 			},
 		}},
-		{"a dry run of Deployments and ReplicaSets until the caches are filled", []command{synced("deployment,replicaset")}},
+		{"a dry run of Deployments and ReplicaSets until the caches are filled", []command{
+			synced("deployment,replicaset"),
+		}},
 		{"a dry run of all controllers until the caches are filled", []command{synced("*")}},
 	}
 }

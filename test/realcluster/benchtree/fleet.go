@@ -22,8 +22,10 @@ const (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	fleets      = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "fleets"}
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
+	fleets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "fleets"}
 )
 
 // makeFleets makes both and returns a reference to each, by name.
@@ -47,17 +49,19 @@ func makeFleets(ctx context.Context, config *rest.Config) (map[string]metav1.Own
 }
 
 // makeFleet tries until fleets are served, which they are a moment after they have been defined.
-func makeFleet(ctx context.Context, client dynamic.ResourceInterface, name string) (fleet *unstructured.Unstructured, err error) {
+func makeFleet(ctx context.Context, client dynamic.ResourceInterface, name string) (
+	fleet *unstructured.Unstructured, err error) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": fleetVersion, "kind": "Fleet", "metadata": map[string]any{"name": name},
 	}}
-	polled := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		fleet, err = client.Create(ctx, object, metav1.CreateOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	polled := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			fleet, err = client.Create(ctx, object, metav1.CreateOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
 	if err == nil {
 		err = polled
 	}

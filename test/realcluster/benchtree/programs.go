@@ -39,7 +39,8 @@ func build(ctx context.Context, notes io.Writer) (map[string]string, error) {
 	if programs[timed], err = goBuild(ctx, ".", dir, "./timed"); err != nil {
 		return nil, err
 	}
-	if programs[lineage], err = goBuild(ctx, "../peers", dir, "github.com/tohjustin/kube-lineage/cmd/kube-lineage"); err != nil {
+	programs[lineage], err = goBuild(ctx, "../peers", dir, "github.com/tohjustin/kube-lineage/cmd/kube-lineage")
+	if err != nil {
 		log("%s is left out: %v", lineage, err)
 		delete(programs, lineage)
 	}
@@ -82,6 +83,7 @@ func unpack(from, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(struct{ io.Writer }{out}, struct{ io.Reader }{in}) // piece by piece: the files' own ways to copy are hidden
+	// It is copied piece by piece: the files' own ways to copy are hidden.
+	_, err = io.Copy(struct{ io.Writer }{out}, struct{ io.Reader }{in})
 	return errors.Join(err, out.Close())
 }

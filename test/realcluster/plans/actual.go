@@ -43,7 +43,8 @@ func (a *actual) writes() ([]write, error) {
 		case !known:
 			unknown[uidOf(v)] = len(out)
 		case pending:
-			// A deletion without a grace period is one request and two writes, and the answer has the version of the second.
+			// A deletion without a grace period is one request and two writes, and the answer has the version of the
+			// second.
 			out[at].controller = by
 			delete(unknown, uidOf(v))
 		}

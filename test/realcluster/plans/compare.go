@@ -220,7 +220,9 @@ func trim(o *scenarios.Outcome) {
 		}
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 		content, _ := trimmed(u.Object).(map[string]any) // which is not empty: it has a kind
-		o.Objects[i] = scenarios.Object{Resource: u.GetKind(), Unstructured: &unstructured.Unstructured{Object: content}}
+		o.Objects[i] = scenarios.Object{
+			Resource: u.GetKind(), Unstructured: &unstructured.Unstructured{Object: content},
+		}
 	}
 }
 

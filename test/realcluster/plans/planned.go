@@ -124,7 +124,9 @@ func (p *planned) writes() ([]write, map[string]*unstructured.Unstructured) {
 			before := now[w.Object.key()]
 			if w.Refused != "" || w.Code >= 400 {
 				name := at(p.home, w.Object.Namespace, w.Object.Kind, w.Object.Name)
-				out = append(out, write{controller: step.Controller, verb: w.Verb, at: name, object: name, code: w.Code})
+				out = append(out, write{
+					controller: step.Controller, verb: w.Verb, at: name, object: name, code: w.Code,
+				})
 				continue
 			}
 			one, after := p.writeOf(w, before)

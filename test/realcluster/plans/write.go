@@ -18,8 +18,8 @@ type write struct {
 	// controller is empty for the change itself.
 	controller string
 	verb       string // create, update or delete
-	// at is Kind/NAME, or with the namespace if that is not the case's; generated names end in "*". object names it with
-	// what was generated.
+	// at is Kind/NAME, or with the namespace if that is not the case's; generated names end in "*". object names it
+	// with what was generated.
 	at, object string
 	// owner is that which controls the object, as at is written; itself without one.
 	owner string
@@ -144,7 +144,8 @@ func changedFields(before, after map[string]any) []string {
 			continue
 		}
 		for _, field := range keys(b, a) {
-			if top == "metadata" && (slices.Contains(unplanned, field) || field == "annotations" && sameAnnotations(b, a)) {
+			if top == "metadata" &&
+				(slices.Contains(unplanned, field) || field == "annotations" && sameAnnotations(b, a)) {
 				continue
 			}
 			if !reflect.DeepEqual(b[field], a[field]) {

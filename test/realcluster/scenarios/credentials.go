@@ -41,8 +41,9 @@ func certificate(text []byte) string {
 		return "(root certificate)"
 	}
 	// What it is backdated by depends on its life alone.
-	return fmt.Sprintf("(certificate of %s: usage %d %d, authority %v, names %q %v, for %s)", c.Subject, c.KeyUsage, c.ExtKeyUsage,
-		c.IsCA, c.DNSNames, c.IPAddresses, c.NotAfter.Sub(c.NotBefore).Round(time.Minute))
+	return fmt.Sprintf("(certificate of %s: usage %d %d, authority %v, names %q %v, for %s)",
+		c.Subject, c.KeyUsage, c.ExtKeyUsage, c.IsCA, c.DNSNames, c.IPAddresses,
+		c.NotAfter.Sub(c.NotBefore).Round(time.Minute))
 }
 
 // token tells the claims of a token.

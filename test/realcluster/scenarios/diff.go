@@ -45,7 +45,9 @@ func diffMaps(path string, upstream, embedded map[string]any) []fieldDiff {
 			out = append(out, diffTrees(join(path, key), r, e)...)
 			continue
 		}
-		out = append(out, fieldDiff{path: join(path, key), upstream: orAbsent(r, inReal), embedded: orAbsent(e, inEmbedded)})
+		out = append(out, fieldDiff{
+			path: join(path, key), upstream: orAbsent(r, inReal), embedded: orAbsent(e, inEmbedded),
+		})
 	}
 	return out
 }

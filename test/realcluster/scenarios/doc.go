@@ -39,14 +39,14 @@
 // Both sides must get the same inputs in the same states. A step ends when what it waits for holds and nothing in the
 // namespace has changed for some ticks of the pulse; so give the last state that the step leads to. What happens
 // between two steps should not depend on which of two controllers is faster. Means to that end:
-//   - a readiness gate in the pod template (readinessGates: [{conditionType: example.com/held}]) holds pods not ready until a step
-//     with ready opens them, one by one;
+//   - a readiness gate in the pod template (readinessGates: [{conditionType: example.com/held}]) holds pods not ready
+//     until a step with ready opens them, one by one;
 //   - the annotation kubectl-reconcile.github.io/simulate: never-ready is understood on both sides, and so are run-for
 //     and exit-code (docs/nodes.md; ../stages has kwok's part); image-pull-error and crash-loop only up to the first
 //     failure, as kwok does not try again;
-//   - nodeName: "{{ns}}" in the template, a node that is not there, leaves pods to the scenario: no scheduler binds them, no
-//     kubelet runs them, and they stay terminating when they are deleted. A patch of their subresource status plays the
-//     kubelet's part. It must not last longer than 40 seconds: then podgc knows that there is no such node.
+//   - nodeName: "{{ns}}" in the template, a node that is not there, leaves pods to the scenario: no scheduler binds
+//     them, no kubelet runs them, and they stay terminating when they are deleted. A patch of their subresource status
+//     plays the kubelet's part. It must not last longer than 40 seconds: then podgc knows that there is no such node.
 //
 // Claims get volumes on both sides from one provisioner, that of the plugin's simulated nodes, which runs beside the
 // real control plane too; the default StorageClass is called standard. Volumes have no namespace, and claims of other

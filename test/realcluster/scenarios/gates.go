@@ -32,7 +32,8 @@ func (p *play) ready(ctx context.Context, r *Ready) error {
 			continue
 		}
 		options := metav1.PatchOptions{FieldManager: gatekeeper}
-		if _, err := client(pod).Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status"); err != nil {
+		_, err = client(pod).Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, options, "status")
+		if err != nil {
 			return fmt.Errorf("opening the gates of pod %q: %w", pod.GetName(), err)
 		}
 		if left--; left == 0 {

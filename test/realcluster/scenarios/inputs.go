@@ -191,8 +191,9 @@ func (p *play) patch(ctx context.Context, patch *Patch) error {
 	if patch.Subresource != "" {
 		subresources = append(subresources, patch.Subresource)
 	}
+	options := metav1.PatchOptions{FieldManager: user}
 	for _, o := range objects {
-		_, err := client(o).Patch(ctx, o.GetName(), kind, []byte(body), metav1.PatchOptions{FieldManager: user}, subresources...)
+		_, err := client(o).Patch(ctx, o.GetName(), kind, []byte(body), options, subresources...)
 		if err != nil {
 			return fmt.Errorf("patching %s %q: %w", patch.Object, o.GetName(), err)
 		}

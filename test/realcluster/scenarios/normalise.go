@@ -134,7 +134,8 @@ func (n *normaliser) byManager(managers []any) map[string]any {
 		if role, ok := n.roles[manager]; ok {
 			manager = role
 		}
-		out[fmt.Sprintf("%s %v %v %v", manager, entry["operation"], subresource, entry["apiVersion"])] = entry["fieldsV1"]
+		key := fmt.Sprintf("%s %v %v %v", manager, entry["operation"], subresource, entry["apiVersion"])
+		out[key] = entry["fieldsV1"]
 	}
 	return out
 }

@@ -55,7 +55,8 @@ type telling struct {
 }
 
 // observe starts watching, until ctx ends, and waits until everything was listed.
-func observe(ctx context.Context, resources []schema.GroupVersionResource, client dynamic.Interface) (*observer, error) {
+func observe(ctx context.Context, resources []schema.GroupVersionResource, client dynamic.Interface) (
+	*observer, error) {
 	o := &observer{spaces: map[string]*space{}}
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	var synced []cache.InformerSynced

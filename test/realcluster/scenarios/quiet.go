@@ -26,7 +26,8 @@ const pulseNamespace = "pulse"
 
 // beat writes a tick after the other until ctx ends, and reports the error that ended it.
 func (o *observer) beat(ctx context.Context, client dynamic.Interface) error {
-	maps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(pulseNamespace)
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	maps := client.Resource(configMaps).Namespace(pulseNamespace)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "pulse"},
 	}}
@@ -121,7 +122,8 @@ func (o *observer) unsettled(namespace string, conditions []*compiled, from, tic
 	}
 	for _, known := range objects {
 		if known.current && known.object.GetDeletionTimestamp() == nil && !isCurrent(known.object) {
-			unmet = append(unmet, fmt.Sprintf("%s/%s: its status is of an older generation", known.resource, known.object.GetName()))
+			unmet = append(unmet, fmt.Sprintf("%s/%s: its status is of an older generation",
+				known.resource, known.object.GetName()))
 		}
 	}
 	if still := o.ticks - max(s.changed, from); still < ticks {

@@ -139,7 +139,8 @@ func (s *Scenario) Validate() error {
 func (s *Step) Validate() error {
 	inputs := 0
 	for _, given := range []bool{
-		s.Create != nil, s.Apply != nil, s.Kubectl != nil, s.Patch != nil, s.Delete != nil, s.Ready != nil, s.Evict != nil,
+		s.Create != nil, s.Apply != nil, s.Kubectl != nil, s.Patch != nil,
+		s.Delete != nil, s.Ready != nil, s.Evict != nil,
 	} {
 		if given {
 			inputs++

@@ -71,7 +71,9 @@ func NewSide(
 	if err != nil {
 		return nil, err
 	}
-	s := &Side{name: name, client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups), names: names, writes: writes}
+	s := &Side{
+		name: name, client: client, mapper: restmapper.NewDiscoveryRESTMapper(groups), names: names, writes: writes,
+	}
 	if s.nodes, err = s.nodeNames(ctx); err != nil {
 		return nil, err
 	}

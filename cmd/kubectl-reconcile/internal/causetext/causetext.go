@@ -121,8 +121,8 @@ func fill(text string, c *inspect.Cause, object, part string) string {
 		}
 	}
 	return strings.NewReplacer(
-		"%O", object, "%P", part, "%p", cmp.Or(c.Part, "an admission webhook"), "%D", detail, "%d", c.Detail, "%R", refers,
-		"%r", refuses,
+		"%O", object, "%P", part, "%p", cmp.Or(c.Part, "an admission webhook"),
+		"%D", detail, "%d", c.Detail, "%R", refers, "%r", refuses,
 	).Replace(text)
 }
 

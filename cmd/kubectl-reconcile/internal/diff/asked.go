@@ -77,7 +77,8 @@ func (o *Options) explain(err error) error {
 	}
 	if unknown := (*cluster.UnknownKindError)(nil); errors.As(err, &unknown) {
 		return cli.WithHint(fmt.Errorf("no kind %q is known", unknown.Name), cli.Suggestion(unknown.Name, unknown.Known,
-			"an object is named by TYPE/NAME, for example deploy/web; custom resources need their definition in the files"))
+			"an object is named by TYPE/NAME, for example deploy/web; "+
+				"custom resources need their definition in the files"))
 	}
 	return err
 }
@@ -169,7 +170,8 @@ func notRun(a asked, skipped []controllers.SkippedController) error {
 		short := runlocal.ControllerFor(t.Kind.GroupKind())
 		for _, c := range skipped {
 			if short != "" && c.Short == short {
-				return fmt.Errorf("the controller of %s, %s, does not run here: %s", strings.ToLower(t.Kind.Kind), short, c.Reason)
+				return fmt.Errorf("the controller of %s, %s, does not run here: %s",
+					strings.ToLower(t.Kind.Kind), short, c.Reason)
 			}
 		}
 	}

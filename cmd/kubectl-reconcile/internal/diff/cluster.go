@@ -58,7 +58,8 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 		return nil, interrupted(ctx, err)
 	}
 	for _, t := range a.targets {
-		if _, ok := copied.Find(t.Kind.GroupResource(), t.Namespace, t.Name); !ok && !copied.Unread(t.Kind.GroupResource()) {
+		resource := t.Kind.GroupResource()
+		if _, ok := copied.Find(resource, t.Namespace, t.Name); !ok && !copied.Unread(resource) {
 			return nil, opened.NotFound(ctx, t)
 		}
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-const diffExample = `  # What differs from what is wanted in the namespace, and what the controllers would do about it next
+const diffExample = "" +
+	`  # What differs from what is wanted in the namespace, and what the controllers would do about it next
   kubectl reconcile diff
 
   # What they would do if web-v2.yaml were applied, to the end; the cluster is only read
@@ -82,8 +83,9 @@ type shownFields struct{ managedFields, status bool }
 // NewCommand returns the command `diff`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{
-		cluster:   connect.NewFlags(),
-		manifests: connect.NewManifestFlags("files, directories or URLs with the objects that would be applied; - is stdin"),
+		cluster: connect.NewFlags(),
+		manifests: connect.NewManifestFlags(
+			"files, directories or URLs with the objects that would be applied; - is stdin"),
 	}
 	cmd := &cobra.Command{
 		Use:   "diff [TYPE[/NAME]…] [-f FILE]",
@@ -118,15 +120,18 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.copied.maxObjects, "max-objects", seed.DefaultMaxObjects,
 		"give up on a part of the cluster with more objects than this; 0 copies any number")
 	flags.Var(&f.copied.assume, "assume",
-		"what becomes of new pods: ready as soon as they have a node, or pending for good; by default they become ready")
+		"what becomes of new pods: ready as soon as they have a node, or pending for good; "+
+			"by default they become ready")
 	f.manifests.AddTo(flags)
 	flags.BoolVar(&f.apply.ServerSide, "server-side", false, "with -f, apply as kubectl apply --server-side does")
-	flags.BoolVar(&f.apply.ForceConflicts, "force-conflicts", false, "with --server-side, take fields that others manage")
+	flags.BoolVar(&f.apply.ForceConflicts, "force-conflicts", false,
+		"with --server-side, take fields that others manage")
 	flags.StringVar(&f.apply.FieldManager, "field-manager", "",
 		"with -f, the name of the manager of the fields that are applied; "+
 			"by default "+runlocal.KubectlClientSideManager+", with --server-side "+runlocal.KubectlServerSideManager)
 	flags.BoolVar(&f.prune, "prune", false,
-		"with -f, delete what kubectl apply --prune would: objects that were applied before and are not among those of -f")
+		"with -f, delete what kubectl apply --prune would: "+
+			"objects that were applied before and are not among those of -f")
 	flags.StringVarP(&f.selector, "selector", "l", "",
 		"with -f, only objects with these labels, such as app=web; with --prune, delete only these, too")
 	flags.StringArrayVar(&f.allowlist, "prune-allowlist", nil,
@@ -221,7 +226,8 @@ func (f *Flags) validate(args []string) error {
 	case f.apply.ForceConflicts && !f.apply.ServerSide:
 		return errors.New("--force-conflicts only works with --server-side")
 	case (f.apply.ServerSide || f.apply.FieldManager != "") && !f.manifests.Given():
-		return errors.New("--server-side and --field-manager say how the objects of -f or -k are applied: none are given")
+		return errors.New("--server-side and --field-manager say how the objects of -f or -k are applied: " +
+			"none are given")
 	case f.steps < 0:
 		return fmt.Errorf("--steps %d is negative", f.steps)
 	case f.wait < 0:

@@ -69,7 +69,9 @@ func driftDocument(r *drift.Report) *v1alpha1.PlanDrift {
 		})
 	}
 	for _, f := range r.SetFields {
-		one := v1alpha1.SetField{Object: objectRef(f.Object), Path: f.Path, Wanted: f.Wanted, Actual: f.Actual, SetBy: f.By}
+		one := v1alpha1.SetField{
+			Object: objectRef(f.Object), Path: f.Path, Wanted: f.Wanted, Actual: f.Actual, SetBy: f.By,
+		}
 		if f.WantedBy != nil {
 			ref := objectRef(f.WantedBy)
 			one.WantedBy = &ref
@@ -139,8 +141,8 @@ func stepDocument(s *plan.Step) v1alpha1.PlanStep {
 
 func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
 	out := v1alpha1.PlanObject{
-		Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(), Unscheduled: obj.Unscheduled(),
-		Undecided: obj.Undecided(),
+		Verb: string(obj.Verb()), Object: refOf(obj.ObjectID), OnlyStatus: !obj.Changed(),
+		Unscheduled: obj.Unscheduled(), Undecided: obj.Undecided(),
 	}
 	if obj.Verb() == plan.Delete {
 		return out

@@ -44,7 +44,8 @@ func (o *Options) printDrift(out io.Writer, made *madePlan) error {
 		row(c.Object, render.ToneChange, countText(c), "")
 	}
 	table := render.NewTable([]render.Column{
-		{Title: "DRIFT"}, {Title: "WANTED AND ACTUAL", Truncatable: true}, {Title: "BY", Truncatable: true, DropOrder: 1},
+		{Title: "DRIFT"}, {Title: "WANTED AND ACTUAL", Truncatable: true},
+		{Title: "BY", Truncatable: true, DropOrder: 1},
 	}, render.TableOptions{Palette: o.palette, Width: o.width, ASCII: o.ascii})
 	if err := table.Write(out, rows); err != nil {
 		return err

@@ -78,7 +78,8 @@ func divide(from []runlocal.Manifest) (stored []seed.File, others []runlocal.Man
 	return stored, others
 }
 
-// planOnDump makes the plan for a state that objects of files have, to which the manifests among them are applied first.
+// planOnDump makes the plan for a state that objects of files have, to which the manifests among them are applied
+// first.
 func (o *Options) planOnDump(ctx context.Context, stored []seed.File, others, change []runlocal.Manifest) (
 	*madePlan, error) {
 	limit := o.maxObjects
@@ -213,8 +214,8 @@ func unsettled(err error) error {
 	return err
 }
 
-// applyAndPrune applies the objects of -f in a session that begins with files, and with --prune deletes what an apply of
-// these would delete. It returns what could not be looked at.
+// applyAndPrune applies the objects of -f in a session that begins with files, and with --prune deletes what an apply
+// of these would delete. It returns what could not be looked at.
 func (o *Options) applyAndPrune(ctx context.Context, session *runlocal.Session, change []runlocal.Manifest) (
 	notes []string, err error) {
 	applied, err := session.ApplyWith(ctx, o.namespace, change, o.apply.Write)
@@ -227,7 +228,9 @@ func (o *Options) applyAndPrune(ctx context.Context, session *runlocal.Session, 
 	}
 	var visited []visitedObject
 	for _, a := range applied {
-		visited = append(visited, visitedObject{resource: a.Resource.GroupResource(), namespace: a.Namespace, name: a.Name})
+		visited = append(visited, visitedObject{
+			resource: a.Resource.GroupResource(), namespace: a.Namespace, name: a.Name,
+		})
 	}
 	pruned, notes, err := o.prune.find(ctx, session.Config(), opened.Kinds, visited)
 	if err != nil {

@@ -29,8 +29,8 @@ type copyJob struct {
 	first []runlocal.Manifest
 	// asked returns the objects that were asked for, and their names in the session, which has started.
 	asked func(context.Context, *runlocal.Session) (asked, []plan.ObjectID, error)
-	// change makes the change that the plan is for; nil without one. given are the objects that it applies, pruned those
-	// that it deletes.
+	// change makes the change that the plan is for; nil without one. given are the objects that it applies, pruned
+	// those that it deletes.
 	change func(context.Context, *runlocal.Session) error
 	given  []runlocal.Manifest
 	pruned []prunedObject
@@ -140,7 +140,8 @@ func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []pla
 		})
 	}
 	for _, m := range job.first {
-		options.Namespaces = append(options.Namespaces, cmp.Or(m.Object.GetNamespace(), o.namespace), m.Object.GetName())
+		namespace := cmp.Or(m.Object.GetNamespace(), o.namespace)
+		options.Namespaces = append(options.Namespaces, namespace, m.Object.GetName())
 	}
 	if job.change == nil {
 		return options

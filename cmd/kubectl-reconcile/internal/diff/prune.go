@@ -109,7 +109,8 @@ func (p *pruning) find(ctx context.Context, config *rest.Config, kinds *cluster.
 	for i, t := range targets {
 		if errs[i] != nil {
 			notes = append(notes, fmt.Sprintf("not pruned: %s could not be listed: %s",
-				strings.TrimSuffix(t.Kind.GroupResource().String()+" of "+t.Namespace, " of "), cluster.Reason(errs[i])))
+				strings.TrimSuffix(t.Kind.GroupResource().String()+" of "+t.Namespace, " of "),
+				cluster.Reason(errs[i])))
 			continue
 		}
 		for j := range lists[i].Items {
@@ -171,7 +172,8 @@ func (p *pruning) kinds(served *cluster.Kinds) ([]cluster.Kind, error) {
 		case ok:
 			out = append(out, kind)
 		case p.allowlist != nil:
-			return nil, fmt.Errorf("--prune-allowlist: no kind %q is served in version %q", gvk.Kind, gvk.GroupVersion())
+			return nil, fmt.Errorf("--prune-allowlist: no kind %q is served in version %q",
+				gvk.Kind, gvk.GroupVersion())
 		}
 	}
 	return out, nil
@@ -186,7 +188,8 @@ func (o *Options) pruneOnCluster(ctx context.Context, opened *connect.Cluster, t
 	var visited []visitedObject
 	for _, t := range tried {
 		v := visitedObject{
-			resource: t.resource.GroupResource(), namespace: t.manifest.Object.GetNamespace(), name: t.manifest.Object.GetName(),
+			resource:  t.resource.GroupResource(),
+			namespace: t.manifest.Object.GetNamespace(), name: t.manifest.Object.GetName(),
 		}
 		if t.after != nil {
 			v.uid = t.after.GetUID()

@@ -109,8 +109,8 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		*unstructured.Unstructured, error) {
 		i := slices.IndexFunc(tried, func(t *triedManifest) bool {
 			m := t.manifest.Object
-			return t.after != nil && m.GroupVersionKind() == obj.GroupVersionKind() && m.GetNamespace() == obj.GetNamespace() &&
-				m.GetName() == obj.GetName()
+			return t.after != nil && m.GroupVersionKind() == obj.GroupVersionKind() &&
+				m.GetNamespace() == obj.GetNamespace() && m.GetName() == obj.GetName()
 		})
 		if i < 0 {
 			return o.apply.Write(ctx, client, obj)
@@ -118,7 +118,9 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		after := tried[i].after.DeepCopy()
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+			for _, field := range []string{
+				"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
+			} {
 				unstructured.RemoveNestedField(after.Object, "metadata", field)
 			}
 			return client.Create(ctx, after, metav1.CreateOptions{FieldManager: o.apply.Manager()})

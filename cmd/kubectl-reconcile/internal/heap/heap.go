@@ -81,7 +81,8 @@ func adjustAfterCollections(most, current int) {
 	})
 }
 
-// percentage returns by how many percent a heap may grow of which inUse bytes are in use, at most by most; 0 is unknown.
+// percentage returns by how many percent a heap may grow of which inUse bytes are in use, at most by most; 0 is
+// unknown.
 func percentage(inUse uint64, most int) int {
 	if inUse == 0 {
 		return most

@@ -21,7 +21,9 @@ var leadKinds = []schema.GroupKind{{Kind: "Pod"}, {Kind: "Service"}, {Group: "di
 // judgeLeads replaces the status of Services and Ingresses that lead nowhere, of which their own status does not tell,
 // and returns what could not be read for that. It reads nothing if there are none.
 func (r *statusReader) judgeLeads(ctx context.Context, items []statusItem) []cluster.Incomplete {
-	scope := ownertree.Scope{Kinds: func(kind cluster.Kind) bool { return slices.Contains(leadKinds, kind.GroupKind()) }}
+	scope := ownertree.Scope{
+		Kinds: func(kind cluster.Kind) bool { return slices.Contains(leadKinds, kind.GroupKind()) },
+	}
 	some := false
 	for i := range items {
 		if items[i].lead.IsZero() {
@@ -66,7 +68,8 @@ func (r *statusReader) judgeLeads(ctx context.Context, items []statusItem) []clu
 		items[at[n]].setReport(judged[n.UID].Report)
 	}
 	for _, i := range graph.Incomplete() {
-		if slices.ContainsFunc(leadKinds, func(k schema.GroupKind) bool { return k.Group == i.Group && i.Resource != "" }) {
+		ofLead := slices.ContainsFunc(leadKinds, func(k schema.GroupKind) bool { return k.Group == i.Group })
+		if ofLead && i.Resource != "" {
 			unread = append(unread, i)
 		}
 	}

@@ -53,7 +53,8 @@ func reasonOf(n *treestatus.StatusNode) string {
 // causedBelow reports whether the state of the object is explained by what is below it. An object that is being deleted
 // and does not wait for what it owns is not.
 func causedBelow(n *treestatus.StatusNode) bool {
-	if n.Cause == nil || n.OwnSeverity <= treestatus.SeverityNormal && n.Cause.OwnSeverity < treestatus.SeverityDegraded {
+	if n.Cause == nil ||
+		n.OwnSeverity <= treestatus.SeverityNormal && n.Cause.OwnSeverity < treestatus.SeverityDegraded {
 		return false
 	}
 	node := n.Branch.Node

@@ -199,12 +199,16 @@ func (q *query) setBack(
 			APIVersion: o.APIVersion, Kind: o.Kind, Namespace: obj.GetNamespace(), Name: o.Name, UID: o.UID,
 		}
 		if when := ownerSetsBack(o.Kind, obj.GetKind(), field.Path); when != "" {
-			out = append(out, v1alpha1.SetBack{By: "the controller of " + o.Kind + "/" + o.Name, When: when, Object: &ref})
+			out = append(out, v1alpha1.SetBack{
+				By: "the controller of " + o.Kind + "/" + o.Name, When: when, Object: &ref,
+			})
 		}
 	}
 	if strings.HasPrefix(field.Path, "status") {
 		for _, o := range field.Owners {
-			out = append(out, v1alpha1.SetBack{By: o.Manager, When: "it is a status, which it writes again when it reconciles"})
+			out = append(out, v1alpha1.SetBack{
+				By: o.Manager, When: "it is a status, which it writes again when it reconciles",
+			})
 		}
 		return out
 	}
@@ -218,7 +222,9 @@ func (q *query) setBack(
 		}
 		known := slices.ContainsFunc(out, func(b v1alpha1.SetBack) bool { return b.By == o.Manager })
 		if o.Operation == "Apply" && !known {
-			out = append(out, v1alpha1.SetBack{By: o.Manager, When: "its next server-side apply sets it, or reports a conflict"})
+			out = append(out, v1alpha1.SetBack{
+				By: o.Manager, When: "its next server-side apply sets it, or reports a conflict",
+			})
 		}
 	}
 	return out
@@ -228,7 +234,8 @@ func (q *query) setBack(
 func ownerSetsBack(owner, kind, path string) string {
 	switch owner + " " + kind {
 	case "Deployment ReplicaSet":
-		if path == "spec.replicas" || path == "spec.minReadySeconds" || strings.HasPrefix(path, "metadata.annotations") {
+		if path == "spec.replicas" || path == "spec.minReadySeconds" ||
+			strings.HasPrefix(path, "metadata.annotations") {
 			return "it sets it from the Deployment, whenever it reconciles"
 		}
 		return ""
@@ -268,10 +275,12 @@ func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured)
 				least = *h.Spec.MinReplicas
 			}
 			out = append(out, v1alpha1.SetBack{
-				By:   "HorizontalPodAutoscaler/" + h.Name,
-				When: fmt.Sprintf("it scales it between %d and %d through the subresource scale", least, h.Spec.MaxReplicas),
+				By: "HorizontalPodAutoscaler/" + h.Name,
+				When: fmt.Sprintf("it scales it between %d and %d through the subresource scale",
+					least, h.Spec.MaxReplicas),
 				Object: &v1alpha1.ObjectRef{
-					APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: h.Namespace, Name: h.Name, UID: h.UID,
+					APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler",
+					Namespace: h.Namespace, Name: h.Name, UID: h.UID,
 				},
 			})
 			return nil

@@ -184,7 +184,8 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 	switch {
 	case c.Type == inspect.ImagePull && strings.HasSuffix(c.Detail, "access denied"):
 		l.change("with the registry's credentials, to be named in imagePullSecrets", pod.Namespace,
-			"create secret docker-registry NAME --docker-server=SERVER --docker-username=USER --docker-password=PASSWORD")
+			"create secret docker-registry NAME --docker-server=SERVER "+
+				"--docker-username=USER --docker-password=PASSWORD")
 	case c.Type == inspect.ImagePull && named && hasTemplate(w) && w.Kind.Kind != "Job":
 		l.change("to an image that can be pulled", w.Namespace, "set image %s %s=IMAGE", typeName(w), container)
 	case c.Type == inspect.OutOfMemory && named && hasTemplate(w) && w.Kind.Kind != "Job":
@@ -366,7 +367,8 @@ func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "get %s -o jsonpath=%s", typeName(n), "{.metadata.finalizers}")
 		if index := slices.Index(n.Finalizers, c.Detail); index >= 0 && c.Weight == inspect.Specific {
 			path := fmt.Sprintf("/metadata/finalizers/%d", index)
-			patch := fmt.Sprintf(`[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, c.Detail)
+			patch := fmt.Sprintf(`[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`,
+				path, c.Detail)
 			l.change("only if its controller is gone for good: what it would clean up stays", n.Namespace,
 				"patch %s --type json -p %s", typeName(n), patch)
 		}

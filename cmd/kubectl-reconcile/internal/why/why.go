@@ -136,8 +136,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	connection.Progress = progress
 	return &Options{
-		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout, output: f.output,
-		context: *f.cluster.Config.Context,
+		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout,
+		output: f.output, context: *f.cluster.Config.Context,
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
 	}, nil
