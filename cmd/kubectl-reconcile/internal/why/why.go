@@ -67,9 +67,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why TYPE/NAME",
 		Short: "Explain why an object has not converged, or who set a field of it",
-		Long: `Explain why an object of any kind is not as its spec requests: the chain from the object down to the likeliest
-cause, with evidence, commands that show more or would unblock it, and how sure it is; then other causes. Nothing is
-changed.
+		Long: `Explain why an object of any kind is not as its spec requests: the chain from the object down to the
+likeliest cause, with evidence, commands that show more or would unblock it, and how sure it is; then
+other causes. Nothing is changed.
 
 If nothing that can be read explains why a controller of Kubernetes does not do its work, that controller is run once,
 on these objects and in dry run, to find out whether the API server refuses what it writes: see --try.
