@@ -78,7 +78,7 @@ func (f FactsByUID) JudgeLeads(g *ownertree.Graph, nodes []*ownertree.Node) Fact
 	selects, exists := g.PodSelector(), g.Exists(schema.GroupKind{Kind: "Service"})
 	for _, n := range nodes {
 		facts := f[n.UID]
-		if facts == nil || facts.Lead.IsZero() || n.Deleting != nil ||
+		if facts == nil || len(facts.Selector)+len(facts.Backends) == 0 || n.Deleting != nil ||
 			facts.Status.Status != inspect.Current && facts.Status.Status != inspect.InProgress {
 			continue
 		}

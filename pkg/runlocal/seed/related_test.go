@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -22,9 +23,7 @@ func makeFamily(t *testing.T, config *rest.Config, name string, more map[string]
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(config)
 	set := map[string]string{"app": name}
-	for k, v := range more {
-		set[k] = v
-	}
+	maps.Copy(set, more)
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, NodeName: "n1"}
 	pods := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: set}, Spec: spec}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}

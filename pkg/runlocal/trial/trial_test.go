@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -49,7 +48,7 @@ func newCluster(t *testing.T, pool *apitest.Pool) (*api.Server, kubernetes.Inter
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1"},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
@@ -89,9 +88,9 @@ func webhook(t *testing.T, client kubernetes.Interface, review func(context.Cont
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "pods.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:   admissionregistrationv1.WebhookClientConfig{URL: ptr.To(hook.URL), CABundle: ca},
-			TimeoutSeconds: ptr.To[int32](30),
+			Name: "pods.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig:   admissionregistrationv1.WebhookClientConfig{URL: new(hook.URL), CABundle: ca},
+			TimeoutSeconds: new(int32(30)),
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{"CREATE"},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},

@@ -87,7 +87,7 @@ func percentage(inUse uint64, most int) int {
 	if inUse == 0 {
 		return most
 	}
-	return int(min(max(maxGarbage*100/inUse, minPercent), uint64(most)))
+	return int(min(max(maxGarbage*100/inUse, minPercent), uint64(most))) //nolint:gosec // a percentage
 }
 
 // liveHeap returns how many bytes were in use after the last collection; 0 if that is not known.

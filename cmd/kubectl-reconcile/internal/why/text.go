@@ -165,7 +165,7 @@ func (s *screen) command(label string, c v1alpha1.Command) {
 		s.column(label, text+"  "+dim(comment))
 		return
 	default:
-		for _, line := range strings.Split(render.Wrap(comment, room, "# "), "\n") {
+		for line := range strings.SplitSeq(render.Wrap(comment, room, "# "), "\n") {
 			s.column(label, dim(line))
 			label = ""
 		}

@@ -104,7 +104,7 @@ func (f *follower) look(ctx context.Context, g *ownertree.Graph) error {
 	now := q.options.clock.Now()
 	tried, err := f.tried.complete(ctx, s, now)
 	if err != nil {
-		return nil //nolint:nilerr // ctx has ended
+		return nil // ctx has ended
 	}
 	f.last = newView(q, s, tried, now)
 	if err := f.show(); err != nil {
