@@ -29,7 +29,7 @@ func sized() []question {
 	return []question{
 		{"a Deployment", []command{
 			{program: plugin, args: about("tree", "deploy/web-0000"), want: []string{"web-0000"}},
-			{program: lineage, args: []string{"deploy", "web-0000", "-n", namespace(0)}, want: []string{"web-0000"}},
+			{program: lineage, args: []string{"deploy", "web-0000", "-n", firstNamespace}, want: []string{"web-0000"}},
 		}},
 		{"a cluster-scoped owner of 10 Deployments", []command{
 			{
@@ -74,7 +74,7 @@ func sized() []question {
 }
 
 // about are arguments in the first namespace.
-func about(args ...string) []string { return append(args, "-n", namespace(0)) }
+func about(args ...string) []string { return append(args, "-n", firstNamespace) }
 
 // manifest is the file of the first Deployment with another image.
 const manifest = "web-0000.json"

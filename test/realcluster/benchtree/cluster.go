@@ -29,7 +29,8 @@ const (
 	forestObjects   = 10_000
 )
 
-func namespace(n int) string { return fmt.Sprintf("%s-%d", prefix, n%namespaces+1) }
+// firstNamespace is that of the objects that are asked for.
+const firstNamespace = prefix + "-1"
 
 // bench is a control plane that is filled and asked.
 type bench struct {

@@ -23,7 +23,7 @@ func breakOne(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("making a client: %w", err)
 	}
 	ofIt := metav1.ListOptions{LabelSelector: "app=" + broken}
-	pods, err := client.CoreV1().Pods(namespace(0)).List(ctx, ofIt)
+	pods, err := client.CoreV1().Pods(firstNamespace).List(ctx, ofIt)
 	if err != nil || len(pods.Items) == 0 {
 		return err
 	}
@@ -39,10 +39,10 @@ func breakOne(ctx context.Context, config *rest.Config) error {
 			c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotReady"
 		}
 	}
-	if _, err := client.CoreV1().Pods(namespace(0)).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.CoreV1().Pods(firstNamespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("setting the status of pod %q: %w", pod.Name, err)
 	}
-	sets := client.AppsV1().ReplicaSets(namespace(0))
+	sets := client.AppsV1().ReplicaSets(firstNamespace)
 	rs, err := sets.Get(ctx, metav1.GetControllerOf(pod).Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the ReplicaSet of pod %q: %w", pod.Name, err)
@@ -51,7 +51,7 @@ func breakOne(ctx context.Context, config *rest.Config) error {
 	if _, err := sets.UpdateStatus(ctx, rs, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("setting the status of ReplicaSet %q: %w", rs.Name, err)
 	}
-	deployments := client.AppsV1().Deployments(namespace(0))
+	deployments := client.AppsV1().Deployments(firstNamespace)
 	d, err := deployments.Get(ctx, broken, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading Deployment %q: %w", broken, err)
@@ -70,7 +70,7 @@ func writeManifest(ctx context.Context, config *rest.Config, file string) error 
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	d, err := client.AppsV1().Deployments(namespace(0)).Get(ctx, "web-0000", metav1.GetOptions{})
+	d, err := client.AppsV1().Deployments(firstNamespace).Get(ctx, "web-0000", metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the Deployment to be applied: %w", err)
 	}
