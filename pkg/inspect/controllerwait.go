@@ -34,8 +34,8 @@ func WaitsForController(obj *unstructured.Unstructured) bool {
 		ready, updated = o.count(0, "status", "numberReady"), o.count(0, "status", "updatedNumberScheduled")
 		return have < want || rolls && ready == want && updated < want
 	case "batch/Job":
-		none := o.count(0, "status", "active") + o.count(0, "status", "succeeded") + o.count(0, "status", "failed")
-		return none == 0 && o.count(1, "spec", "parallelism") > 0 && o.count(1, "spec", "completions") > 0
+		pods := o.count(0, "status", "active") + o.count(0, "status", "succeeded") + o.count(0, "status", "failed")
+		return pods == 0 && o.count(1, "spec", "parallelism") > 0 && o.count(1, "spec", "completions") > 0
 	}
 	return false
 }
