@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -24,28 +21,14 @@ type Case struct {
 
 // Load reads all cases of a folder, sorted by name.
 func Load(files fs.FS, dir string) ([]Case, error) {
-	names, err := fs.Glob(files, path.Join(dir, "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("listing cases in %q: %w", dir, err)
-	}
-	slices.Sort(names)
-	var all []Case
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("reading case %q: %w", name, err)
-		}
+	return scenarios.LoadEach(files, dir, func(name string, data []byte) (Case, error) {
 		c := Case{}
 		if err := yaml.UnmarshalStrict(data, &c); err != nil {
-			return nil, fmt.Errorf("reading case %q: %w", name, err)
+			return c, err
 		}
-		c.Name = strings.TrimSuffix(path.Base(name), ".yaml")
-		if err := c.validate(); err != nil {
-			return nil, fmt.Errorf("reading case %q: %w", name, err)
-		}
-		all = append(all, c)
-	}
-	return all, nil
+		c.Name = name
+		return c, c.validate()
+	})
 }
 
 func (c *Case) validate() error {

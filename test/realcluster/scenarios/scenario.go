@@ -101,22 +101,30 @@ type Condition struct {
 
 // Load reads all scenarios of a folder, sorted by name.
 func Load(files fs.FS, dir string) ([]Scenario, error) {
-	names, err := fs.Glob(files, path.Join(dir, "*.yaml"))
+	return LoadEach(files, dir, func(name string, data []byte) (Scenario, error) {
+		s := Scenario{Name: name}
+		return s, errors.Join(yaml.UnmarshalStrict(data, &s), s.Validate())
+	})
+}
+
+// LoadEach reads the YAML files of a folder, sorted by name. read gets the name of each without .yaml.
+func LoadEach[T any](files fs.FS, dir string, read func(name string, data []byte) (T, error)) ([]T, error) {
+	paths, err := fs.Glob(files, path.Join(dir, "*.yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("listing scenarios in %q: %w", dir, err)
+		return nil, fmt.Errorf("listing the files of %q: %w", dir, err)
 	}
-	slices.Sort(names)
-	var all []Scenario
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
+	slices.Sort(paths)
+	var all []T
+	for _, file := range paths {
+		data, err := fs.ReadFile(files, file)
 		if err != nil {
-			return nil, fmt.Errorf("reading scenario %q: %w", name, err)
+			return nil, fmt.Errorf("reading %q: %w", file, err)
 		}
-		s := Scenario{Name: strings.TrimSuffix(path.Base(name), ".yaml")}
-		if err := errors.Join(yaml.UnmarshalStrict(data, &s), s.Validate()); err != nil {
-			return nil, fmt.Errorf("reading scenario %q: %w", name, err)
+		one, err := read(strings.TrimSuffix(path.Base(file), ".yaml"), data)
+		if err != nil {
+			return nil, fmt.Errorf("reading %q: %w", file, err)
 		}
-		all = append(all, s)
+		all = append(all, one)
 	}
 	return all, nil
 }
