@@ -224,10 +224,28 @@ func selectorOf(resource schema.GroupResource, data json.RawMessage) labels.Sele
 	return out
 }
 
-// wantSelected marks the pods as needed that are selected by what has been read, or by the objects of Options.Related,
-// and reports whether any is new. Services and budgets count if they select a pod that is needed, or one that would be
-// made.
+// wantSelected marks the pods as needed that the selections select, and reports whether any is new.
 func (r *reading) wantSelected() bool {
+	follow := r.selections()
+	found := false
+	for _, m := range r.related.members {
+		if m.wanted || m.kind.Resource != "pods" {
+			continue
+		}
+		followed := slices.ContainsFunc(follow, func(s selection) bool {
+			return s.namespace == m.namespace && s.Matches(m.labels)
+		})
+		if followed {
+			r.related.wantTree(m)
+			found = true
+		}
+	}
+	return found
+}
+
+// selections returns the selectors of what has been read, and of the objects of Options.Related. Services and budgets
+// count if they select a pod that is needed, or one that would be made.
+func (r *reading) selections() []selection {
 	pods := map[string][]labels.Set{} // by namespace: labels of pods that are needed, or would be made
 	for _, m := range r.related.members {
 		if m.wanted && m.kind.Resource == "pods" {
@@ -277,20 +295,7 @@ func (r *reading) wantSelected() bool {
 			follow = append(follow, s)
 		}
 	}
-	found := false
-	for _, m := range r.related.members {
-		if m.wanted || m.kind.Resource != "pods" {
-			continue
-		}
-		followed := slices.ContainsFunc(follow, func(s selection) bool {
-			return s.namespace == m.namespace && s.Matches(m.labels)
-		})
-		if followed {
-			r.related.wantTree(m)
-			found = true
-		}
-	}
-	return found
+	return follow
 }
 
 // dropUnrelated removes what belongs to workloads that are not copied: what they own, and their autoscalers.
