@@ -20,11 +20,22 @@ const (
 	root   = "../.."
 )
 
-// versionOf returns the version that the module of a folder is served as: the same each time, so that what has not
-// changed is not compiled again. The go command takes it for granted that a version does not change: it must be
-// forgotten before and after.
-func versionOf(root string) string {
-	return fmt.Sprintf("v0.0.0-installtest.h%x", crc32.ChecksumIEEE([]byte(root)))
+// versionOf returns the version that a checkout with the files is served as: the same as long as nothing changes, so that
+// nothing is compiled again, and another one after a change, because the go command takes it for granted that the files
+// of a version do not change, and keeps what they import in its build cache.
+func versionOf(t *testing.T, checkout string, files []string) string {
+	t.Helper()
+	sum := crc32.NewIEEE()
+	fmt.Fprintln(sum, checkout)
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(sum, name, len(content))
+		sum.Write(content)
+	}
+	return fmt.Sprintf("v0.0.0-installtest.h%x", sum.Sum32())
 }
 
 // TestGoInstall serves the module from a folder, in the layout of a module proxy, and everything else from the module
@@ -34,8 +45,9 @@ func TestGoInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy, bin, version := t.TempDir(), t.TempDir(), versionOf(checkout)
-	writeProxy(t, filepath.Join(proxy, filepath.FromSlash(module), "@v"), version)
+	files := moduleFiles(t)
+	proxy, bin, version := t.TempDir(), t.TempDir(), versionOf(t, checkout, files)
+	writeProxy(t, filepath.Join(proxy, filepath.FromSlash(module), "@v"), version, files)
 	cache := goOutput(t, nil, "env", "GOMODCACHE")
 	forget(t, cache, version) // what a test that was killed has left
 	t.Cleanup(func() { forget(t, cache, version) })
@@ -72,7 +84,7 @@ func goOutput(t *testing.T, env []string, args ...string) string {
 }
 
 // writeProxy writes what a proxy serves for one version of the module.
-func writeProxy(t *testing.T, dir, version string) {
+func writeProxy(t *testing.T, dir, version string, files []string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -90,11 +102,34 @@ func writeProxy(t *testing.T, dir, version string) {
 			t.Fatal(err)
 		}
 	}
-	writeZip(t, filepath.Join(dir, version+".zip"), module+"@"+version)
+	writeZip(t, filepath.Join(dir, version+".zip"), module+"@"+version, files)
 }
 
-// writeZip packs the module as the go command does: without modules below it, and without what is no part of it.
-func writeZip(t *testing.T, file, prefix string) {
+// moduleFiles returns the files of the module as the go command takes them: without modules below it, and without what
+// is no part of it.
+func moduleFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skip(name)
+		}
+		if d.Type().IsRegular() {
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// writeZip packs the files of the module into an archive whose names begin with a prefix.
+func writeZip(t *testing.T, file, prefix string, files []string) {
 	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
@@ -102,20 +137,10 @@ func writeZip(t *testing.T, file, prefix string) {
 	}
 	defer f.Close()
 	z := zip.NewWriter(f)
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, name := range files {
+		if err := pack(z, prefix, name); err != nil {
+			t.Fatal(err)
 		}
-		if d.IsDir() {
-			return skip(name)
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		return pack(z, prefix, name)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
