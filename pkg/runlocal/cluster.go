@@ -67,6 +67,8 @@ type ClusterOptions struct {
 	Recorder  *trace.Recorder
 	Verbosity int
 	HoldKeys  bool
+
+	refusalGrace time.Duration // set by tests on slow machines
 }
 
 // Rates of kube-controller-manager's clients (k8s.io/kube-controller-manager/config/v1alpha1's recommended defaults).

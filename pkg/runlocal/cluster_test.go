@@ -152,7 +152,8 @@ func refuse(config *rest.Config, code func(path string) int) *rest.Config {
 // TestHopelessCaches: a controller that may not read what it needs ends the start, with all that is missing.
 func TestHopelessCaches(t *testing.T) {
 	cluster := start(t, Options{NoScheduling: true})
-	_, err := onCluster(t, cluster, ClusterOptions{Config: refuse(cluster.Config(), func(path string) int {
+	o := ClusterOptions{refusalGrace: patience}
+	o.Config = refuse(cluster.Config(), func(path string) int {
 		switch path {
 		case "/api/v1/pods":
 			return http.StatusForbidden
@@ -160,7 +161,8 @@ func TestHopelessCaches(t *testing.T) {
 			return http.StatusNotFound
 		}
 		return 0
-	})}, "deployment", "replicaset", "serviceaccount")
+	})
+	_, err := onCluster(t, cluster, o, "deployment", "replicaset", "serviceaccount")
 	var hopeless *CacheError
 	if !errors.As(err, &hopeless) {
 		t.Fatalf("the error is %v", err)

@@ -1,6 +1,7 @@
 package runlocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,7 +14,7 @@ const (
 	cachePollInterval = 50 * time.Millisecond
 	// waitingNotice is how long a start waits until it reports what it waits for.
 	waitingNotice = 3 * time.Second
-	// refusalGrace is how long other answers are waited for after the first refusal, to report all at once.
+	// refusalGrace is how long other answers are waited for after the first refusal, to report all at once, by default.
 	refusalGrace = time.Second
 	// troubleInterval is how often changes are reported: what happens at once is reported together.
 	troubleInterval = 500 * time.Millisecond
@@ -70,7 +71,7 @@ func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end c
 			if refused.IsZero() {
 				refused = time.Now()
 			}
-			if !known.undecided() || time.Since(refused) > refusalGrace {
+			if !known.undecided() || time.Since(refused) > cmp.Or(o.refusalGrace, refusalGrace) {
 				end(&CacheError{hopeless})
 				return
 			}

@@ -163,8 +163,16 @@ func (s *Session) Unreadable() []Listing {
 	return s.listings.filtered(func(_ schema.GroupResource, k *listing) bool { return k.err != nil })
 }
 
-// undecided reports whether some resource has no answer yet.
+// undecided reports whether some resource has no answer yet, or was not even requested.
 func (l *listings) undecided() bool {
+	l.mu.Lock()
+	for r := range l.readers {
+		if l.of[r] == nil {
+			l.mu.Unlock()
+			return true
+		}
+	}
+	l.mu.Unlock()
 	return len(l.filtered(func(_ schema.GroupResource, k *listing) bool { return !k.listed && k.err == nil })) > 0
 }
 

@@ -113,3 +113,23 @@ func TestFilled(t *testing.T) {
 		}
 	}
 }
+
+// TestUndecided: what is needed and was not requested yet may be refused, too.
+func TestUndecided(t *testing.T) {
+	pods, sets := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	l := newListings([]controllers.Controller{{Short: "replicaset", Reads: []schema.GroupResource{pods, sets}}})
+	for _, step := range []struct {
+		reason    string
+		do        func()
+		undecided bool
+	}{
+		{"nothing was requested", func() {}, true},
+		{"one was refused, the other not requested", func() { l.requested(pods); l.failed(pods, errors.New("no")) }, true},
+		{"the other has no answer", func() { l.requested(sets) }, true},
+		{"both are answered", func() { l.listed(sets) }, false},
+	} {
+		if step.do(); l.undecided() != step.undecided {
+			t.Errorf("%s: undecided is %t", step.reason, !step.undecided)
+		}
+	}
+}

@@ -20,7 +20,7 @@ import (
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
 const patience = 4 * time.Minute
 
-func manifests(t *testing.T, text string) []runlocal.Manifest {
+func manifests(t testing.TB, text string) []runlocal.Manifest {
 	t.Helper()
 	var out []runlocal.Manifest
 	for document := range strings.SplitSeq(text, "\n---\n") {
@@ -38,7 +38,7 @@ func manifests(t *testing.T, text string) []runlocal.Manifest {
 }
 
 // planOf returns the plan for a change of objects that have settled, or for the objects without a change.
-func planOf(t *testing.T, from, change string, o Options) *Plan {
+func planOf(t testing.TB, from, change string, o Options) *Plan {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
