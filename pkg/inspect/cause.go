@@ -164,10 +164,13 @@ type Cause struct {
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// maxDetailLength is the maximum length of a detail, in characters.
-const maxDetailLength = 300
-
-func cutDetail(s string) string { return cutTo(s, maxDetailLength) }
+const (
+	// maxDetailLength is the maximum length of a detail, in characters. The name of any finalizer is shorter.
+	maxDetailLength = 320
+	// maxMessageLength is how much of that the last words of a program take, so that what else is known of its exit is
+	// not cut.
+	maxMessageLength = 200
+)
 
 // Reference names an object that need not exist.
 type Reference struct {

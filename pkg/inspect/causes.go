@@ -21,8 +21,9 @@ type causeFinder struct {
 	found    []Cause
 }
 
-// add notes a cause. Its time is that of the report if it has none.
+// add notes a cause, with its detail cut to maxDetailLength. Its time is that of the report if it has none.
 func (f *causeFinder) add(c Cause) {
+	c.Detail = cutTo(c.Detail, maxDetailLength)
 	if c.Since == nil {
 		c.Since = f.report.Since
 	}
@@ -86,7 +87,7 @@ func (f *causeFinder) tried() {
 	for _, e := range f.observed.Trial.Refused {
 		c := refusal(e.Text)
 		if c.Type == "" {
-			c = Cause{Type: WriteRefused, Weight: General, Detail: cutDetail(firstLine(e.Text))}
+			c = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(e.Text)}
 		}
 		c.Certainty, c.Evidence = Likely, []Evidence{e}
 		f.add(c)
@@ -225,7 +226,7 @@ func (f *causeFinder) refused(c Condition, reasons ...string) {
 	for _, e := range f.events {
 		if slices.Contains(reasons, e.Reason) && len(out) < 2 {
 			ev := e.evidence()
-			ev.Text = cutDetail(ev.Text)
+			ev.Text = cutTo(ev.Text, maxDetailLength)
 			note(e.text(), ev, Likely)
 		}
 	}

@@ -59,6 +59,22 @@ func TestRefusals(t *testing.T) {
 			`pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods" in API group "" in the namespace "c"`,
 			AccessDenied, "", `User "system:serviceaccount:a:b" cannot create resource "pods" in API group "" in the namespace "c"`,
 		},
+		{ // what a webhook writes is its own: no plugin of the API server has written it
+			`admission webhook "a.example.com" denied the request: exceeded quota: team limit`,
+			AdmissionDenied, "", "exceeded quota: team limit",
+		},
+		{
+			`admission webhook "a.example.com" denied the request: maximum cpu usage per Pod is 4`,
+			AdmissionDenied, "", "maximum cpu usage per Pod is 4",
+		},
+		{
+			`Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: admission webhook "b.example.com" denied the request: no`,
+			WebhookUnreachable, "", `admission webhook "b.example.com" denied the request: no`,
+		},
+		{
+			`pods "web-1" is forbidden: ValidatingAdmissionPolicy 'team' with binding 'team' denied request: failed quota: team: too many`,
+			AdmissionDenied, "ValidatingAdmissionPolicy/team", "failed quota: team: too many",
+		},
 		{`Deployment.apps "web" is invalid: spec.replicas: Invalid value: -1`, "", "", ""},
 		{"", "", "", ""},
 	} {
@@ -74,18 +90,38 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestPullProblems(t *testing.T) {
-	for _, row := range []struct{ reason, message, want string }{
-		{"ErrImagePull", "rpc error: code = NotFound desc = failed to pull: not found", "not found"},
-		{"ErrImagePull", "manifest unknown: manifest unknown", "not found"},
-		{"ErrImagePull", "unexpected status: 401 Unauthorized", "access denied"},
-		{"ErrImagePull", "pull access denied, repository does not exist or may require authorization", "access denied"},
-		{"ErrImagePull", "toomanyrequests: You have reached your pull rate limit", "the registry limits pulls"},
-		{"ErrImagePull", "dial tcp: lookup registry.invalid: no such host", "the registry cannot be reached"},
-		{"InvalidImageName", "couldn't parse image name", "the name is not valid"},
-		{"ErrImageNeverPull", "", "it is not on the node, and imagePullPolicy is Never"},
-		{"ImagePullBackOff", "Back-off pulling image", ""},
+	for _, row := range []struct{ reason, image, message, want string }{
+		{"ErrImagePull", "a:1", "rpc error: code = NotFound desc = failed to pull: not found", "not found"},
+		{"ErrImagePull", "a:1", "manifest unknown: manifest unknown", "not found"},
+		{"ErrImagePull", "a:1", "unexpected status: 401 Unauthorized", "access denied"},
+		{"ErrImagePull", "a:1", "pull access denied, repository does not exist or may require authorization", "access denied"},
+		{"ErrImagePull", "a:1", "toomanyrequests: You have reached your pull rate limit", "the registry limits pulls"},
+		{"ErrImagePull", "a:1", "unexpected status from HEAD request to https://r.example/v2/a/manifests/1: 429 Too Many Requests", "the registry limits pulls"},
+		{"ErrImagePull", "a:1", "received unexpected status code 429", "the registry limits pulls"},
+		{"ErrImagePull", "a:1", "dial tcp: lookup registry.invalid: no such host", "the registry cannot be reached"},
+		{ // a tag is no status
+			"ErrImagePull", "nginx:1.429.0",
+			`Failed to pull image "nginx:1.429.0": failed to pull and unpack image "docker.io/library/nginx:1.429.0": ` +
+				`failed to resolve reference "docker.io/library/nginx:1.429.0": docker.io/library/nginx:1.429.0: not found`, "not found",
+		},
+		{ // nor is a digest
+			"ErrImagePull", "a@sha256:0429", `Failed to pull image "a@sha256:0429": dial tcp 10.0.0.1:443: connection refused`, "the registry cannot be reached",
+		},
+		{ // a repository is named for what it has
+			"ErrImagePull", "r.example/denied/page:1",
+			`Failed to pull image "r.example/denied/page:1": failed to resolve reference "r.example/denied/page:1": r.example/denied/page:1: not found`, "not found",
+		},
+		{
+			"ErrImagePull", "r.example/denied:1",
+			`failed to do request: Head "https://r.example/v2/denied/manifests/1": dial tcp: lookup r.example: no such host`, "the registry cannot be reached",
+		},
+		{"ErrImagePull", "host", "dial tcp: lookup registry.invalid: no such host", "the registry cannot be reached"},
+		{"ErrImagePull", "", "manifest unknown", "not found"},
+		{"InvalidImageName", "A", "couldn't parse image name", "the name is not valid"},
+		{"ErrImageNeverPull", "a:1", "", "it is not on the node, and imagePullPolicy is Never"},
+		{"ImagePullBackOff", "a:1", "Back-off pulling image", ""},
 	} {
-		if got := pullProblem(row.reason, row.message); got != row.want {
+		if got := pullProblem(row.reason, row.image, row.message); got != row.want {
 			t.Errorf("%s %s: %q, want %q", row.reason, row.message, got, row.want)
 		}
 	}

@@ -154,7 +154,7 @@ func (f *causeFinder) containerCauses(c Container) {
 		if reported {
 			cause.Evidence = append(cause.Evidence, failed.evidence())
 		}
-		cause.Detail = "image " + c.Image + withSeparator(": ", pullProblem(c.Reason, message+" "+failed.text()))
+		cause.Detail = "image " + c.Image + withSeparator(": ", pullProblem(c.Reason, c.Image, message+" "+failed.text()))
 	case c.Reason == "CreateContainerConfigError" && f.missingFor(&cause, message):
 	case c.Reason == "CrashLoopBackOff" || c.State == "terminated":
 		f.exited(&cause, c)
@@ -164,17 +164,18 @@ func (f *causeFinder) containerCauses(c Container) {
 	f.add(cause)
 }
 
-// pullProblem is what a registry answered, in few words; empty if the message does not tell.
-func pullProblem(reason, message string) string {
+// pullProblem is what a registry answered, in few words; empty if the message does not tell. What the image is called is
+// no answer.
+func pullProblem(reason, image, message string) string {
 	switch reason {
 	case "InvalidImageName":
 		return "the name is not valid"
 	case "ErrImageNeverPull":
 		return "it is not on the node, and imagePullPolicy is Never"
 	}
-	message = strings.ToLower(message)
+	message = strings.ToLower(withoutImage(message, image))
 	for _, p := range []struct{ problem, words string }{
-		{"the registry limits pulls", "toomanyrequests|rate limit|429"},
+		{"the registry limits pulls", "toomanyrequests|rate limit|429 too many requests|status code 429"},
 		{
 			"access denied",
 			"unauthorized|authorization failed|denied|403 forbidden|401 unauthorized|authentication required",
@@ -193,6 +194,17 @@ func pullProblem(reason, message string) string {
 		}
 	}
 	return ""
+}
+
+// withoutImage leaves out of a message the words that name the image: as in the spec, with the registry and the
+// repository before it that the container runtime adds, and in URLs. An unquoted name of letters alone stays, as it may
+// be any word.
+func withoutImage(message, image string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(message), func(word string) bool {
+		named := strings.Trim(word, ":,")
+		return strings.Contains(word, "://") || named == `"`+image+`"` ||
+			strings.ContainsAny(image, ":@/") && (named == image || strings.Contains(word, "/"+image))
+	}), " ")
 }
 
 // missingFor completes a cause by what a message says to be missing, and reports whether it says so.
@@ -228,7 +240,7 @@ func (f *causeFinder) exited(cause *Cause, c Container) {
 			cause.evident(c.stateField("lastState.terminated"), terminationText(last), timeAt(last, "finishedAt"))
 		}
 	}
-	killed, byProbe := f.events.with(c.Name+" failed ", "Killing")
+	killed, byProbe := f.events.with(" "+c.Name+" failed ", "Killing")
 	switch reason := cmp.Or(last.text("reason"), c.LastReason, c.Reason); {
 	case reason == "OOMKilled":
 		cause.Type, cause.Detail = OutOfMemory, f.memoryLimit(c)
@@ -246,7 +258,7 @@ func (f *causeFinder) exited(cause *Cause, c Container) {
 		if c.ExitCode != nil {
 			cause.Detail = fmt.Sprintf("exit code %d%s", *c.ExitCode, exitMeaning(*c.ExitCode))
 		}
-		if message := lastLine(last.text("message")); message != "" {
+		if message := cutTo(lastLine(last.text("message")), maxMessageLength); message != "" {
 			cause.Detail = strings.TrimPrefix(cause.Detail+": "+message, ": ")
 		}
 	}
@@ -347,7 +359,7 @@ func (f *causeFinder) waitingContainer(c Container) {
 }
 
 func (f *causeFinder) killedByProbe(c Container) bool {
-	_, killed := f.events.with(c.Name+" failed liveness probe", "Killing")
+	_, killed := f.events.with(" "+c.Name+" failed liveness probe", "Killing")
 	return killed
 }
 
@@ -385,15 +397,18 @@ func (f *causeFinder) probe(cause *Cause, kind CauseType, sort string, c Contain
 	}
 	cause.Evidence = append(cause.Evidence, e.evidence())
 	_, detail, _ := strings.Cut(firstLine(e.Message), sort+" probe failed: ")
-	cause.Detail = cutDetail(cmp.Or(strings.TrimSpace(detail), firstLine(e.Message)))
+	cause.Detail = cmp.Or(strings.TrimSpace(detail), firstLine(e.Message))
 }
 
-// setupEvents is for a pod whose containers do not start, because something that the kubelet needs for it fails.
+// setupEvents is for a pod whose containers do not start, because something that the kubelet needs for it fails. An Event
+// may be older than what the pod reports: the kubelet mounts the volumes, then makes the sandbox, and only then does
+// anything for a container (SyncPod of k8s.io/kubernetes/pkg/kubelet).
 func (f *causeFinder) setupEvents(containers []Container) {
-	started := slices.ContainsFunc(containers, func(c Container) bool {
-		return c.State == "running" || c.State == "terminated" || c.Restarts > 0
-	})
-	if started {
+	isPast := f.condition("PodReadyToStartContainers").Status == "True" ||
+		slices.ContainsFunc(containers, func(c Container) bool {
+			return c.State == "running" || c.State == "terminated" || c.Restarts > 0 || c.cannotRun()
+		})
+	if isPast {
 		return
 	}
 	for _, known := range []struct {
@@ -408,7 +423,7 @@ func (f *causeFinder) setupEvents(containers []Container) {
 		if !ok {
 			continue
 		}
-		c := Cause{Type: known.cause, Certainty: Certain, Weight: Specific, Detail: cutDetail(firstLine(e.text()))}
+		c := Cause{Type: known.cause, Certainty: Certain, Weight: Specific, Detail: firstLine(e.text())}
 		c.Evidence = []Evidence{e.evidence()}
 		f.missingForVolume(&c, e.Message)
 		f.add(c)

@@ -14,6 +14,13 @@ var refusals = []struct {
 	refers  Reference // its kind; empty if there is no other object
 	pattern *regexp.Regexp
 }{
+	// First those that quote what a webhook or a policy has written, which may be in the words of the others.
+	{WebhookUnreachable, Reference{}, regexp.MustCompile(
+		`failed calling webhook "(?P<name>[^"]+)": (?:failed to call webhook: )?(?P<detail>.*)`)},
+	{AdmissionDenied, Reference{}, regexp.MustCompile(
+		`admission webhook "(?P<name>[^"]+)" denied the request(?:: (?P<detail>.*))?`)},
+	{AdmissionDenied, admissionPolicy, regexp.MustCompile(
+		`ValidatingAdmissionPolicy '(?P<name>[^']+)'(?: with binding '[^']*')? denied request: (?P<detail>.*)`)},
 	{MissingObject, Reference{Kind: "ServiceAccount"}, regexp.MustCompile(
 		`(?P<detail>error looking up service account (?P<namespace>[^/\s]*)/(?P<name>\S+?): .*not found)`)},
 	{MissingObject, Reference{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, regexp.MustCompile(
@@ -26,12 +33,6 @@ var refusals = []struct {
 		`(?P<detail>status unknown for quota: (?P<name>[^:,\s]+).*)`)},
 	{LimitRangeViolated, Reference{}, regexp.MustCompile(
 		`(?P<detail>(?:minimum|maximum) \S+ usage per \S+ is .*|\S+ max limit to request ratio per .*)`)},
-	{WebhookUnreachable, Reference{}, regexp.MustCompile(
-		`failed calling webhook "(?P<name>[^"]+)": (?:failed to call webhook: )?(?P<detail>.*)`)},
-	{AdmissionDenied, Reference{}, regexp.MustCompile(
-		`admission webhook "(?P<name>[^"]+)" denied the request(?:: (?P<detail>.*))?`)},
-	{AdmissionDenied, admissionPolicy, regexp.MustCompile(
-		`ValidatingAdmissionPolicy '(?P<name>[^']+)'(?: with binding '[^']*')? denied request: (?P<detail>.*)`)},
 	{AdmissionDenied, Reference{}, regexp.MustCompile(`(?P<detail>violates PodSecurity .*)`)},
 	{NamespaceContent, Reference{Kind: "Namespace"}, regexp.MustCompile(
 		`(?P<detail>unable to create new content in namespace (?P<name>\S+) because it is being terminated)`)},

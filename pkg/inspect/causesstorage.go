@@ -49,15 +49,15 @@ func (f *causeFinder) pendingClaim() {
 			if strings.Contains(e.Message, "storageclass.storage.k8s.io") && strings.Contains(e.Message, "not found") {
 				continue // the class is looked for
 			}
-			c.Type, c.Weight, c.Detail = ProvisioningFailed, Specific, cutDetail(firstLine(e.text()))
+			c.Type, c.Weight, c.Detail = ProvisioningFailed, Specific, firstLine(e.text())
 		case "FailedBinding":
 			if f.at("spec", "storageClassName") == nil || f.text("spec", "storageClassName") == "" {
-				c.Weight, c.Detail = Specific, cutDetail(firstLine(e.text()))
+				c.Weight, c.Detail = Specific, firstLine(e.text())
 			}
 		case "WaitForFirstConsumer", "WaitForPodScheduled":
-			c.Type, c.Weight, c.Detail = WaitsForConsumer, Symptom, cutDetail(firstLine(e.text()))
+			c.Type, c.Weight, c.Detail = WaitsForConsumer, Symptom, firstLine(e.text())
 		case "ExternalProvisioning":
-			c.Detail = cutDetail(firstLine(e.text()))
+			c.Detail = firstLine(e.text())
 		default:
 			continue
 		}
@@ -87,7 +87,7 @@ func (f *causeFinder) attachmentCauses() {
 	}
 	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific}
 	if problem := firstLine(f.text("status", "attachError", "message")); problem != "" {
-		c.Detail = cutDetail(problem)
+		c.Detail = problem
 		c.evident("status.attachError.message", problem, timeAt(f.sub("status", "attachError"), "time"))
 	} else {
 		c.Certainty, c.Weight = Likely, General
