@@ -19,7 +19,7 @@ const (
 	Paused CauseType = "Paused"
 	// ProgressDeadline: a rollout has made no progress for the time that its spec allows.
 	ProgressDeadline CauseType = "ProgressDeadline"
-	// WaitsForDeletion: with the strategy OnDelete, pods are only replaced when somebody deletes them.
+	// WaitsForDeletion: with the strategy OnDelete, pods are only replaced when they are deleted.
 	WaitsForDeletion CauseType = "WaitsForDeletion"
 	// PodsNotReady: it counts fewer pods than it wants. What the pods report says why.
 	PodsNotReady CauseType = "PodsNotReady"
@@ -273,8 +273,6 @@ func (w *Writes) evidence() Evidence {
 type Lease struct {
 	// Name is the name of the Lease, which is that of the component: kube-controller-manager.
 	Name string
-	// Missing reports that there is no Lease of that name.
-	Missing bool
 	// Holder is the process that holds it; empty if none does.
 	Holder string
 	// Renewed is when it was last renewed, Lasts for how long that holds.
@@ -282,9 +280,14 @@ type Lease struct {
 	Lasts   time.Duration
 }
 
-// Expired reports whether the component does not run, by its Lease.
+// clockSkew is by how much the clock of whoever asks may be ahead of that of a component that renews its Lease, and how
+// long another may take to acquire one that was released.
+const clockSkew = time.Minute
+
+// Expired reports whether the component does not run, by its Lease; false for nil. A Lease counts as renewed for a
+// minute longer than it lasts, as the clocks that are compared are of two machines.
 func (l *Lease) Expired(now time.Time) bool {
-	return l != nil && (l.Missing || l.Holder == "" || now.Sub(l.Renewed) > l.Lasts)
+	return l != nil && now.Sub(l.Renewed) > l.Lasts+clockSkew
 }
 
 // Causes returns what the object itself and the observations show to be the reasons of its state, in no particular

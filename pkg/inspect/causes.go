@@ -154,8 +154,6 @@ func (l *Lease) evidence(now time.Time) Evidence {
 		out.Time = &metav1.Time{Time: l.Renewed}
 	}
 	switch {
-	case l.Missing:
-		out.Text = "does not exist"
 	case l.Holder == "":
 		out.Text = "held by no process"
 	case l.Expired(now):

@@ -149,8 +149,10 @@ status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 
 		{"just now", time.Second, nil, Possible},
 		{"later", time.Minute, nil, Likely},
 		{"its lease is held", 10 * time.Second, held, Possible},
-		{"its lease has expired", time.Minute, held, Certain},
-		{"its lease does not exist", time.Minute, &Lease{Name: "x", Missing: true}, Certain},
+		{"its lease may have expired, or the clock here is ahead", time.Minute, held, Likely},
+		{"its lease has expired", 2 * time.Minute, held, Certain},
+		{"its lease was released, and another may acquire it", time.Minute, &Lease{Name: "x", Renewed: changed, Lasts: time.Second}, Likely},
+		{"its lease was released, and none has acquired it", 2 * time.Minute, &Lease{Name: "x", Renewed: changed, Lasts: time.Second}, Certain},
 	} {
 		now := changed.Add(row.after)
 		causes := Causes(obj, Inspect(obj, nil).At(now), Observations{Now: now, Lease: row.lease})

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -323,12 +325,12 @@ func (r *situationReader) leasesOf(ctx context.Context) error {
 		}
 		obj, err := r.reader.Object(ctx, kind, leaseNamespace, name)
 		switch {
-		case apierrors.IsNotFound(err):
-			continue // many clusters are run without a Lease that can be seen
+		case apierrors.IsNotFound(err): // many clusters are run without a Lease that can be seen
 		case err != nil:
-			continue // it is only evidence
+			r.unread = append(r.unread, cluster.Target{Kind: kind, Namespace: leaseNamespace}.Incomplete(err))
+		default:
+			r.leases[name] = leaseOf(name, obj)
 		}
-		r.leases[name] = leaseOf(name, obj)
 	}
 	return nil
 }
@@ -356,9 +358,11 @@ func (r *situationReader) writesOf(ctx context.Context) error {
 			writes.Add(obj)
 			return nil
 		})
-		if err == nil { // it is only evidence
-			r.writes[n.Kind] = writes
+		if err != nil {
+			r.unread = append(r.unread, target.Incomplete(err))
+			continue
 		}
+		r.writes[n.Kind] = writes
 	}
 	return nil
 }
@@ -383,12 +387,20 @@ func isBuiltIn(kind *cluster.Kind) bool {
 	return false
 }
 
+// leaseOf reads the Lease of a component; nil if it does not say when it was renewed, and for how long that holds: whether
+// the component runs is not known then.
 func leaseOf(name string, obj *unstructured.Unstructured) *inspect.Lease {
-	out := &inspect.Lease{Name: name}
-	out.Holder, _, _ = unstructured.NestedString(obj.Object, "spec", "holderIdentity")
-	renewed, _, _ := unstructured.NestedString(obj.Object, "spec", "renewTime")
-	out.Renewed, _ = time.Parse(time.RFC3339Nano, renewed)
-	seconds, _, _ := unstructured.NestedInt64(obj.Object, "spec", "leaseDurationSeconds")
-	out.Lasts = time.Duration(seconds) * time.Second
+	var lease coordinationv1.Lease
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &lease) != nil ||
+		lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return nil
+	}
+	out := &inspect.Lease{
+		Name: name, Renewed: lease.Spec.RenewTime.Time,
+		Lasts: time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second,
+	}
+	if lease.Spec.HolderIdentity != nil {
+		out.Holder = *lease.Spec.HolderIdentity
+	}
 	return out
 }
