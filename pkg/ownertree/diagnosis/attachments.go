@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,8 +84,8 @@ func (r *situationReader) note(
 	waiting map[string][]*ownertree.Node, claims map[string]string,
 ) {
 	var nodes []*ownertree.Node
-	for volume, pods := range waiting {
-		for _, n := range pods {
+	for _, volume := range slices.Sorted(maps.Keys(waiting)) {
+		for _, n := range waiting[volume] {
 			var pod corev1.Pod
 			r.typed(n, &pod)
 			var elsewhere *storagev1.VolumeAttachment
