@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -145,23 +146,25 @@ func (d *diagnoser) podNotStopped(n *ownertree.Node) inspect.Cause {
 // mostContents bounds how many of the objects left in a namespace are looked at.
 const mostContents = 32
 
-// contents notes, of a namespace that is being deleted, the objects in it that do not go, and reports whether there are
-// any.
+// contents notes, of a namespace that is being deleted, the first objects in it that do not go, and reports whether there
+// are any.
 func (d *diagnoser) contents(namespace *ownertree.Node) bool {
-	seen := 0
+	stay := 0
 	for _, n := range d.graph.Nodes() {
-		if n.Namespace != namespace.Name || n.Deleting == nil || seen == mostContents {
+		if n.Namespace != namespace.Name || n.Deleting == nil || stay == mostContents {
 			continue
 		}
-		facts := d.facts.Of(n)
-		for _, c := range d.deletion(n, nil) {
-			seen++
+		facts, causes := d.facts.Of(n), d.deletion(n, nil)
+		if len(causes) > 0 {
+			stay++
+		}
+		for _, c := range causes {
 			d.causes = append(d.causes, &Cause{Cause: c, severity: 3, Chain: []Link{
 				{Node: namespace, Facts: d.facts.Of(namespace)}, {Node: n, Facts: facts, Relation: "contains"},
 			}})
 		}
 	}
-	return seen > 0
+	return stay > 0
 }
 
 // protectedPod is a pod that a budget protects from eviction.
@@ -179,6 +182,9 @@ type budget struct {
 
 // mostEvicted bounds the pods of a node that are looked at.
 const mostEvicted = 500
+
+// errEnoughPods ends a list of pods.
+var errEnoughPods = fmt.Errorf("only the first %d were read", mostEvicted)
 
 // evictions reads, if the object is a node from which pods are to be removed, the pods on it and their budgets.
 func (r *situationReader) evictions(ctx context.Context) error {
@@ -210,7 +216,7 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	onNode := cluster.ListOptions{Fields: "spec.nodeName=" + r.Asked.Name}
 	err = r.reader.ListObjects(ctx, target, onNode, func(pod *unstructured.Unstructured) error {
 		if seen++; seen > mostEvicted {
-			return nil
+			return errEnoughPods
 		}
 		for _, b := range all {
 			if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
@@ -219,7 +225,10 @@ func (r *situationReader) evictions(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errEnoughPods):
+		r.leaveOut(target, err.Error())
+	case err != nil:
 		r.unread = append(r.unread, target.Incomplete(err))
 	}
 	sort.Slice(r.drained, func(i, j int) bool {

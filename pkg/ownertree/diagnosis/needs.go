@@ -70,9 +70,7 @@ func (d *diagnoser) mayExplain(n *ownertree.Node, r ownertree.Relation) bool {
 
 // someReady reports whether a pod that the object selects is ready.
 func (d *diagnoser) someReady(n *ownertree.Node) bool {
-	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
-		return isPod(r.To) && !r.Missing && d.facts.Of(r.To).Current()
-	})
+	return len(readyPods(d.facts, d.selected(n))) > 0
 }
 
 // dangling is the cause of an object that loses its owner.

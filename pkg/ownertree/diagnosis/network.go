@@ -7,17 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // typed reads an object into the Go type of its kind; false if it was not read, or is not as its kind promises.
@@ -54,8 +57,8 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 		return nil
 	}
 	var out []inspect.Cause
-	if ready := d.ready(pods); len(ready) > 0 {
-		out = append(out, d.missingPorts(&s, pods)...)
+	if ready := readyPods(d.facts, pods); len(ready) > 0 {
+		out = append(out, d.missingPorts(&s, ready)...)
 		if len(out) == 0 && len(endpoints) == 0 && d.listed("endpointslices") {
 			out = append(out, inspect.Cause{
 				Type: NoEndpoints, Certainty: inspect.Likely, Weight: inspect.Specific,
@@ -79,9 +82,9 @@ func (d *diagnoser) listed(resource string) bool {
 }
 
 // selected are the pods that a Service selects.
-func (d *diagnoser) selected(n *ownertree.Node) []*ownertree.Node {
+func (s *Situation) selected(n *ownertree.Node) []*ownertree.Node {
 	var out []*ownertree.Node
-	for _, r := range d.relations[n] {
+	for _, r := range s.relations[n] {
 		if isPod(r.To) && !r.Missing {
 			out = append(out, r.To)
 		}
@@ -89,10 +92,30 @@ func (d *diagnoser) selected(n *ownertree.Node) []*ownertree.Node {
 	return out
 }
 
-func (d *diagnoser) ready(pods []*ownertree.Node) []*ownertree.Node {
+// readyPods are those of the pods that can be endpoints. One that has completed is as its spec requests, and is none.
+func readyPods(facts treestatus.FactsByUID, pods []*ownertree.Node) []*ownertree.Node {
 	return slices.DeleteFunc(slices.Clone(pods), func(n *ownertree.Node) bool {
-		return !d.facts.Of(n).Current() || n.Deleting != nil
+		f := facts.Of(n)
+		return !f.Current() || strings.HasPrefix(f.Ready, "0/") || n.Deleting != nil
 	})
+}
+
+// mostRevisions bounds of how many revisions of the pods of a Service one pod is read.
+const mostRevisions = 3
+
+// revision is what pods that were made from the same template have in common.
+type revision struct {
+	owner types.UID
+	hash  string // ReplicaSets are of one revision each, and so their pods need none
+}
+
+func revisionOf(pod *ownertree.Node) revision {
+	for _, o := range pod.Owners {
+		if o.Controller != nil && *o.Controller {
+			return revision{o.UID, pod.Labels[appsv1.ControllerRevisionHashLabelKey]}
+		}
+	}
+	return revision{owner: pod.UID}
 }
 
 // endpointSlices are those of a Service.
@@ -198,43 +221,64 @@ func selectorText(selector map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// missingPorts are the named target ports of a Service that no container of its pods has.
-func (d *diagnoser) missingPorts(s *corev1.Service, pods []*ownertree.Node) []inspect.Cause {
-	var out []inspect.Cause
-	for _, pod := range pods {
-		var p corev1.Pod
-		if !d.typed(pod, &p) {
+// missingPorts are the named target ports of a Service that no container of its ready pods has. It is certain if a pod of
+// each of their revisions was read.
+func (d *diagnoser) missingPorts(s *corev1.Service, ready []*ownertree.Node) []inspect.Cause {
+	var first *ownertree.Node // of those that were read
+	var all, ofFirst []string
+	known := map[revision]bool{}
+	for _, n := range ready {
+		var pod corev1.Pod
+		if !d.typed(n, &pod) {
 			continue
 		}
-		var names []string
-		for _, containers := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
-			for i := range containers {
-				for _, port := range containers[i].Ports {
-					if port.Name != "" {
-						names = append(names, port.Name)
-					}
+		known[revisionOf(n)] = true
+		names := portNames(&pod)
+		all = append(all, names...)
+		if first == nil {
+			first, ofFirst = n, names
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	certainty := inspect.Certain
+	if slices.ContainsFunc(ready, func(n *ownertree.Node) bool { return !known[revisionOf(n)] }) {
+		certainty = inspect.Likely
+	}
+	text := "has no named port"
+	if len(ofFirst) > 0 {
+		text = "has the ports " + strings.Join(ofFirst, ", ")
+	}
+	var out []inspect.Cause
+	for _, port := range s.Spec.Ports {
+		if port.TargetPort.Type != intstr.String || slices.Contains(all, port.TargetPort.StrVal) {
+			continue
+		}
+		field := fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port)
+		out = append(out, inspect.Cause{
+			Type: PortMissing, Certainty: certainty, Weight: inspect.Specific,
+			Part: "port " + cmp.Or(port.Name, fmt.Sprint(port.Port)), Detail: port.TargetPort.StrVal,
+			Evidence: []inspect.Evidence{
+				{Source: inspect.FromField, Name: field, Text: port.TargetPort.StrVal},
+				{Source: inspect.FromObject, Name: "Pod/" + first.Name, Text: text},
+			},
+		})
+	}
+	return out
+}
+
+// portNames are the names of the ports of a pod.
+func portNames(pod *corev1.Pod) []string {
+	var out []string
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			for _, port := range containers[i].Ports {
+				if port.Name != "" {
+					out = append(out, port.Name)
 				}
 			}
 		}
-		for _, port := range s.Spec.Ports {
-			if port.TargetPort.Type != intstr.String || slices.Contains(names, port.TargetPort.StrVal) {
-				continue
-			}
-			text := "has no named port"
-			if len(names) > 0 {
-				text = "has the ports " + strings.Join(names, ", ")
-			}
-			field := fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port)
-			out = append(out, inspect.Cause{
-				Type: PortMissing, Certainty: inspect.Certain, Weight: inspect.Specific,
-				Part: "port " + cmp.Or(port.Name, fmt.Sprint(port.Port)), Detail: port.TargetPort.StrVal,
-				Evidence: []inspect.Evidence{
-					{Source: inspect.FromField, Name: field, Text: port.TargetPort.StrVal},
-					{Source: inspect.FromObject, Name: "Pod/" + pod.Name, Text: text},
-				},
-			})
-		}
-		break // pods of a Service are mostly alike
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,23 +35,53 @@ func (r *situationReader) autoscalers(ctx context.Context) error {
 	if kind == nil {
 		return nil
 	}
+	if r.Asked.Kind.GroupKind() == kind.GroupKind() {
+		if h := r.autoscaler(ctx, *kind, r.Asked.Name); h != nil {
+			if obj := r.scaledBy(ctx, h); obj != nil {
+				r.scaled = append(r.scaled, scaled{obj, h})
+			}
+		}
+		return nil
+	}
+	obj := r.objects[r.Asked.UID]
+	if obj == nil || !hasReplicas(obj) {
+		return nil
+	}
+	for _, name := range r.autoscalersOf(ctx, *kind) {
+		if h := r.autoscaler(ctx, *kind, name); h != nil {
+			r.scaled = append(r.scaled, scaled{obj, h})
+		}
+	}
+	return nil
+}
+
+// hasReplicas reports whether the spec of an object has the number that autoscalers and others may set in turn.
+func hasReplicas(obj *unstructured.Unstructured) bool {
+	_, found, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
+	return found && err == nil
+}
+
+// autoscalersOf returns the names of the autoscalers that scale the object asked for, unless its namespace has too many.
+func (r *situationReader) autoscalersOf(ctx context.Context, kind cluster.Kind) []string {
 	count := 0
 	for _, n := range r.graph.Nodes() {
 		if n.Kind.GroupKind() == kind.GroupKind() && n.Namespace == r.Asked.Namespace {
 			count++
 		}
 	}
-	if count == 0 || count > mostAutoscalers {
+	target := cluster.Target{Kind: kind, Namespace: r.Asked.Namespace}
+	switch {
+	case count == 0:
+		return nil
+	case count > mostAutoscalers:
+		r.leaveOut(target, fmt.Sprintf("%d objects, which were not read for what they scale", count))
 		return nil
 	}
-	self := r.Asked.Kind.GroupKind() == kind.GroupKind()
-	var found []*autoscalingv2.HorizontalPodAutoscaler
-	target := cluster.Target{Kind: *kind, Namespace: r.Asked.Namespace}
+	var names []string
 	err := r.reader.ListTyped(ctx, target, cluster.ListOptions{},
 		func() cluster.Typed { return &autoscalingv2.HorizontalPodAutoscaler{} }, func(object cluster.Typed) error {
-			h, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
-			if ok && (self && h.Name == r.Asked.Name || !self && scales(h, r.Asked)) {
-				found = append(found, h)
+			if h, ok := object.(*autoscalingv2.HorizontalPodAutoscaler); ok && scales(h, r.Asked) {
+				names = append(names, h.Name)
 			}
 			return nil
 		})
@@ -58,30 +89,23 @@ func (r *situationReader) autoscalers(ctx context.Context) error {
 		r.unread = append(r.unread, target.Incomplete(err))
 		return nil
 	}
-	for _, listed := range found {
-		h := r.autoscaler(ctx, *kind, listed)
-		if h == nil {
-			continue
-		}
-		obj := r.objects[r.Asked.UID]
-		if self {
-			obj = r.scaledBy(ctx, h)
-		}
-		if obj != nil {
-			r.scaled = append(r.scaled, scaled{obj, h})
-		}
-	}
-	return nil
+	slices.Sort(names)
+	return names
 }
 
-// autoscaler reads one in full, as lists leave out the status; nil if that is not possible.
+// autoscaler reads one of the namespace of the object asked for in full, as lists leave out the status; nil if it has
+// gone, or could not be read.
 func (r *situationReader) autoscaler(
-	ctx context.Context, kind cluster.Kind, listed *autoscalingv2.HorizontalPodAutoscaler,
+	ctx context.Context, kind cluster.Kind, name string,
 ) *autoscalingv2.HorizontalPodAutoscaler {
-	obj, err := r.reader.Object(ctx, kind, listed.Namespace, listed.Name)
+	obj := r.object(ctx, kind, r.Asked.Namespace, name)
+	if obj == nil {
+		return nil // that it scales the object is a matter of the past
+	}
 	out := &autoscalingv2.HorizontalPodAutoscaler{}
-	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out) != nil {
-		return nil // it may have gone; that it scales the object is a matter of the past then
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out); err != nil {
+		r.unread = append(r.unread, cluster.Target{Kind: kind, Namespace: r.Asked.Namespace}.Incomplete(err))
+		return nil
 	}
 	return out
 }
@@ -93,7 +117,7 @@ func scales(h *autoscalingv2.HorizontalPodAutoscaler, n *ownertree.Node) bool {
 	return ref.Name == n.Name && ref.Kind == n.Kind.Kind && group == n.Kind.Group
 }
 
-// scaledBy reads what an autoscaler scales; nil if that is not possible.
+// scaledBy reads what an autoscaler scales; nil if it does not exist, which its relation shows, or could not be read.
 func (r *situationReader) scaledBy(
 	ctx context.Context, h *autoscalingv2.HorizontalPodAutoscaler,
 ) *unstructured.Unstructured {
@@ -103,11 +127,7 @@ func (r *situationReader) scaledBy(
 	if kind == nil {
 		return nil
 	}
-	obj, err := r.reader.Object(ctx, *kind, h.Namespace, ref.Name)
-	if err != nil {
-		return nil // that it does not exist is found by its relation
-	}
-	return obj
+	return r.object(ctx, *kind, h.Namespace, ref.Name)
 }
 
 const (
@@ -149,9 +169,6 @@ func (d *diagnoser) scalingFights() []inspect.Cause {
 	return out
 }
 
-// lastApplied is the annotation of `kubectl apply`, which has what was applied last.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // setsReplicas returns the manager beside the autoscaler that has lately applied an object with a number of replicas:
 // it owns the field, or what it applied last has it.
 func setsReplicas(obj *unstructured.Unstructured, now time.Time) (inspect.Writer, bool) {
@@ -160,7 +177,7 @@ func setsReplicas(obj *unstructured.Unstructured, now time.Time) (inspect.Writer
 			Replicas *int64 `json:"replicas"`
 		} `json:"spec"`
 	}
-	text := obj.GetAnnotations()[lastApplied]
+	text := obj.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 	inAnnotation := text != "" && json.Unmarshal([]byte(text), &applied) == nil && applied.Spec.Replicas != nil
 	for _, m := range inspect.FieldsByManager(obj) {
 		owns := slices.Contains(m.Fields, "spec.replicas") ||
@@ -173,7 +190,7 @@ func setsReplicas(obj *unstructured.Unstructured, now time.Time) (inspect.Writer
 }
 
 func isLastApplied(path string) bool {
-	return strings.HasPrefix(path, "metadata.annotations") && strings.Contains(path, lastApplied)
+	return strings.HasPrefix(path, "metadata.annotations") && strings.Contains(path, corev1.LastAppliedConfigAnnotation)
 }
 
 func isRecent(t *metav1.Time, now time.Time) bool { return t != nil && now.Sub(t.Time) <= lately }

@@ -109,6 +109,29 @@ type situationReader struct {
 	unread []cluster.Incomplete
 }
 
+// object reads one object in full; nil if it does not exist, or could not be read, which is noted.
+func (r *situationReader) object(
+	ctx context.Context, kind cluster.Kind, namespace, name string,
+) *unstructured.Unstructured {
+	obj, err := r.reader.Object(ctx, kind, namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		r.unread = append(r.unread, cluster.Target{Kind: kind, Namespace: namespace}.Incomplete(err))
+		return nil
+	}
+	return obj
+}
+
+// leaveOut notes that not all objects of a target were looked at, and which.
+func (r *situationReader) leaveOut(t cluster.Target, message string) {
+	r.unread = append(r.unread, cluster.Incomplete{
+		Group: t.Kind.Group, Version: t.Kind.Version, Resource: t.Kind.Resource, Namespace: t.Namespace,
+		Reason: cluster.ReasonTooMany, Message: message,
+	})
+}
+
 // tree lays out what the object owns, and reads its facts.
 func (r *situationReader) tree(ctx context.Context) error {
 	if err := r.graph.Ascend(ctx, r.reader, []*ownertree.Node{r.Asked}); err != nil {
@@ -250,19 +273,25 @@ func isNamespace(n *ownertree.Node) bool {
 	return n.Kind.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// inFull reads the objects to be explained in full, and one pod of each Service among them, whose ports it shows.
+// inFull reads the objects to be explained in full, and ready pods of the Services among them, whose ports they show: one
+// of each revision.
 func (r *situationReader) inFull(ctx context.Context) error {
+	facts, _ := r.facts.At(r.now)
 	wanted := slices.Clone(r.explained)
 	for _, n := range r.explained {
-		for _, relation := range r.relations[n] {
-			if relation.To.Kind.Kind == "Pod" && isLeading(n) && !relation.Missing &&
-				!slices.Contains(wanted, relation.To) {
-				wanted = append(wanted, relation.To)
-				break
+		if !isLeading(n) {
+			continue
+		}
+		known := map[revision]bool{}
+		for _, pod := range readyPods(facts, r.selected(n)) {
+			if of := revisionOf(pod); !known[of] && len(known) < mostRevisions {
+				known[of] = true
+				wanted = append(wanted, pod)
 			}
 		}
 	}
-	r.read(ctx, wanted)
+	slices.SortFunc(wanted, (*ownertree.Node).Compare)
+	r.read(ctx, slices.Compact(wanted))
 	return nil
 }
 
@@ -323,12 +352,7 @@ func (r *situationReader) leasesOf(ctx context.Context) error {
 		if !wanted[name] {
 			continue
 		}
-		obj, err := r.reader.Object(ctx, kind, leaseNamespace, name)
-		switch {
-		case apierrors.IsNotFound(err): // many clusters are run without a Lease that can be seen
-		case err != nil:
-			r.unread = append(r.unread, cluster.Target{Kind: kind, Namespace: leaseNamespace}.Incomplete(err))
-		default:
+		if obj := r.object(ctx, kind, leaseNamespace, name); obj != nil { // many control planes are hidden, and have none
 			r.leases[name] = leaseOf(name, obj)
 		}
 	}
