@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,8 +75,11 @@ func merge(all []*Cause) []*Cause {
 	var out []*Cause
 	for _, c := range all {
 		k := key{string(c.Type), c.Part, referenceText(c.Refers), withoutDigits(c.Detail), c.Node().Kind.String()}
-		if c.Type == inspect.MissingObject || c.Type == inspect.MissingKey {
+		switch c.Type { //nolint:exhaustive // the numbers of the others are counts
+		case inspect.MissingObject, inspect.MissingKey:
 			k.detail, k.part = "", ""
+		case inspect.ImagePull:
+			k.detail = c.Detail // tags and digests are of digits, too
 		}
 		known := byKey[k]
 		if known == nil {
@@ -118,9 +122,12 @@ func referenceText(r *inspect.Reference) string {
 	return strings.Join([]string{r.Group, r.Kind, r.Namespace, r.Name, r.Key}, "/")
 }
 
-// withoutDigits makes texts equal that differ in counts and generated names only.
+var exitCode = regexp.MustCompile(`exit code \d+`)
+
+// withoutDigits makes texts equal that differ in digits only, as counts do, unless they name different exit codes.
+// Generated names, which have letters too, stay different.
 func withoutDigits(s string) string {
-	return strings.Map(func(r rune) rune {
+	return exitCode.FindString(s) + strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1
 		}

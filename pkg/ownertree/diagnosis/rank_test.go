@@ -39,6 +39,11 @@ func TestRank(t *testing.T) {
 		c.Detail = detail
 		return c
 	}
+	pulled := func(detail string) inspect.Cause {
+		c := certain(inspect.ImagePull, inspect.Specific)
+		c.Detail = detail
+		return c
+	}
 	for _, row := range []struct {
 		reason string
 		causes []*Cause
@@ -74,6 +79,26 @@ func TestRank(t *testing.T) {
 			"several pods with the same cause, whatever they count",
 			[]*Cause{on("a", 6, 3, numbered("exit code 1, restarted 3 times")), on("b", 6, 3, numbered("exit code 1, restarted 12 times"))},
 			"ContainerExits+1",
+		},
+		{
+			"another exit code is another cause",
+			[]*Cause{on("a", 6, 3, numbered("exit code 1, restarted 3 times")), on("b", 6, 3, numbered("exit code 2, restarted 3 times"))},
+			"ContainerExits ContainerExits",
+		},
+		{
+			"other numbers are counts and names",
+			[]*Cause{on("a", 6, 3, numbered("exit code 12: worker 1")), on("b", 6, 3, numbered("exit code 12: worker 2"))},
+			"ContainerExits+1",
+		},
+		{
+			"another tag is another image",
+			[]*Cause{on("a", 6, 3, pulled("image nginx:1.27: not found")), on("b", 6, 3, pulled("image nginx:1.28: not found"))},
+			"ImagePull ImagePull",
+		},
+		{
+			"the same image in two pods",
+			[]*Cause{on("a", 6, 3, pulled("image nginx:1.27: not found")), on("b", 6, 3, pulled("image nginx:1.27: not found"))},
+			"ImagePull+1",
 		},
 		{
 			"the same that is missing, found in two ways",
