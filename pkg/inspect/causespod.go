@@ -164,7 +164,7 @@ func (f *causeFinder) containerCauses(c Container) {
 	f.add(cause)
 }
 
-// pullProblem is what a registry answered, in few words; empty if the message does not tell. What the image is called is
+// pullProblem is what a registry answered, in few words; empty if the message does not tell. The name of the image is
 // no answer.
 func pullProblem(reason, image, message string) string {
 	switch reason {
@@ -400,9 +400,9 @@ func (f *causeFinder) probe(cause *Cause, kind CauseType, sort string, c Contain
 	cause.Detail = cmp.Or(strings.TrimSpace(detail), firstLine(e.Message))
 }
 
-// setupEvents is for a pod whose containers do not start, because something that the kubelet needs for it fails. An Event
-// may be older than what the pod reports: the kubelet mounts the volumes, then makes the sandbox, and only then does
-// anything for a container (SyncPod of k8s.io/kubernetes/pkg/kubelet).
+// setupEvents is for a pod whose containers do not start, because something that the kubelet needs for it fails. An
+// Event may be older than what the pod reports: the kubelet mounts the volumes, then makes the sandbox, and only then
+// does anything for a container (SyncPod of k8s.io/kubernetes/pkg/kubelet).
 func (f *causeFinder) setupEvents(containers []Container) {
 	isPast := f.condition("PodReadyToStartContainers").Status == "True" ||
 		slices.ContainsFunc(containers, func(c Container) bool {

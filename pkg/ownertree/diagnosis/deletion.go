@@ -146,8 +146,8 @@ func (d *diagnoser) podNotStopped(n *ownertree.Node) inspect.Cause {
 // mostContents bounds how many of the objects left in a namespace are looked at.
 const mostContents = 32
 
-// contents notes, of a namespace that is being deleted, the first objects in it that do not go, and reports whether there
-// are any.
+// contents notes, of a namespace that is being deleted, the first objects in it that do not go, and reports whether
+// there are any.
 func (d *diagnoser) contents(namespace *ownertree.Node) bool {
 	stay := 0
 	for _, n := range d.graph.Nodes() {

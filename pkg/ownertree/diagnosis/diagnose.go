@@ -67,7 +67,8 @@ type Diagnosis struct {
 	Since *metav1.Time
 }
 
-// Diagnose looks for causes, as of a time. It may be called again, and concurrently.
+// Diagnose looks for causes, as of a time. It may be called again, and concurrently, but not with ReadWebhooks or while
+// Trials are set.
 func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	facts, _ := s.facts.At(now)
 	d := &diagnoser{Situation: s, facts: facts, now: now, nodes: map[*ownertree.Node]*treestatus.StatusNode{},

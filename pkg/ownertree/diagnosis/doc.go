@@ -2,8 +2,8 @@
 // owner tree, and to what it uses, to the causes, and orders these, the likeliest first. It works in steps:
 //
 //   - Read reads what is of interest around the object: the facts of its tree (package treestatus), what the worst of
-//     it uses, that in full, and its Events (situation.go), the attachments of volumes (attachments.go) and the
-//     autoscaler (scaling.go).
+//     it uses, that in full, and its Events (situation.go), the attachments of volumes (attachments.go), the
+//     autoscaler (scaling.go), and whether what should act on it runs (leases.go).
 //   - Situation.Diagnose, which reads nothing, looks for causes in all of that (diagnose.go): those that each object
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
 //     not exist (needs.go), Services and Ingresses that lead nowhere (network.go), and deletions that wait

@@ -221,8 +221,8 @@ func selectorText(selector map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// missingPorts are the named target ports of a Service that no container of its ready pods has. It is certain if a pod of
-// each of their revisions was read.
+// missingPorts are the named target ports of a Service that no container of its ready pods has. It is certain if a pod
+// of each of their revisions was read.
 func (d *diagnoser) missingPorts(s *corev1.Service, ready []*ownertree.Node) []inspect.Cause {
 	var first *ownertree.Node // of those that were read
 	var all, ofFirst []string

@@ -61,7 +61,8 @@ func hasReplicas(obj *unstructured.Unstructured) bool {
 	return found && err == nil
 }
 
-// autoscalersOf returns the names of the autoscalers that scale the object asked for, unless its namespace has too many.
+// autoscalersOf returns the names of the autoscalers that scale the object asked for, unless its namespace has too
+// many.
 func (r *situationReader) autoscalersOf(ctx context.Context, kind cluster.Kind) []string {
 	count := 0
 	for _, n := range r.graph.Nodes() {

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,11 +19,12 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// Situation is what was read around an object. It does not change once it has been read, but for Trials.
+// Situation is what was read around an object. Once it has been read, only its caller changes it: by setting Trials,
+// and by ReadWebhooks. Neither may be done while another method is called; the others may be called concurrently.
 type Situation struct {
 	// Asked is the object whose state is to be explained.
 	Asked *ownertree.Node
-	// Incomplete is what could not be read, sorted.
+	// Incomplete is what could not be read, sorted. ReadWebhooks adds to it.
 	Incomplete []cluster.Incomplete
 	// Trials are what became of the writes of controllers, by the uid of the object that they reconciled, when they
 	// were run on a copy or in dry run. The caller may set it before Diagnose; nil is nothing.
@@ -273,8 +271,8 @@ func isNamespace(n *ownertree.Node) bool {
 	return n.Kind.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// inFull reads the objects to be explained in full, and ready pods of the Services among them, whose ports they show: one
-// of each revision.
+// inFull reads the objects to be explained in full, and ready pods of the Services among them, whose ports they show:
+// one of each revision.
 func (r *situationReader) inFull(ctx context.Context) error {
 	facts, _ := r.facts.At(r.now)
 	wanted := slices.Clone(r.explained)
@@ -297,19 +295,10 @@ func (r *situationReader) inFull(ctx context.Context) error {
 
 // read reads objects in full.
 func (r *situationReader) read(ctx context.Context, nodes []*ownertree.Node) {
-	var ids []cluster.ObjectID
-	for _, n := range nodes {
-		ids = append(ids, cluster.ObjectID{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID})
+	objects, unread := treestatus.ReadEach(ctx, r.reader, nodes)
+	for n, obj := range objects {
+		r.objects[n.UID] = obj
 	}
-	var mu sync.Mutex
-	unread := cluster.ReadEach(ctx, r.reader, ids, func(i int, obj *unstructured.Unstructured) {
-		if obj == nil {
-			return // it has gone
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		r.objects[ids[i].UID] = obj
-	})
 	r.unread = append(r.unread, unread...)
 }
 
@@ -326,105 +315,4 @@ func (r *situationReader) eventsOf(ctx context.Context) error {
 	r.events = events
 	r.unread = append(r.unread, unread...)
 	return nil
-}
-
-// The components whose Leases show whether they run, and the namespace of these.
-const (
-	controllerManager = "kube-controller-manager"
-	scheduler         = "kube-scheduler"
-	leaseNamespace    = "kube-system"
-)
-
-// leasesOf reads the Leases of the components that should act on the objects.
-func (r *situationReader) leasesOf(ctx context.Context) error {
-	facts, _ := r.facts.At(r.now)
-	wanted := map[string]bool{}
-	for _, n := range r.explained {
-		if name := actsOn(n, facts.Of(n)); name != "" {
-			wanted[name] = true
-		}
-	}
-	kind, ok, err := r.kinds.Lookup(schema.GroupVersionKind{Group: "coordination.k8s.io", Kind: "Lease"})
-	if err != nil || !ok {
-		return nil //nolint:nilerr // discovery's failure is in Graph.Incomplete
-	}
-	for _, name := range []string{controllerManager, scheduler} {
-		if !wanted[name] {
-			continue
-		}
-		if obj := r.object(ctx, kind, leaseNamespace, name); obj != nil { // many control planes are hidden, and have none
-			r.leases[name] = leaseOf(name, obj)
-		}
-	}
-	return nil
-}
-
-// mostWritten bounds the objects of a kind that are looked at to find out whether anything writes to them.
-const mostWritten = 300
-
-// writesOf finds out who writes to objects of the kinds whose controllers have not seen a change.
-func (r *situationReader) writesOf(ctx context.Context) error {
-	facts, _ := r.facts.At(r.now)
-	counts := map[*cluster.Kind]int{}
-	for _, n := range r.graph.Nodes() {
-		if n.Namespace == r.Asked.Namespace {
-			counts[n.Kind]++
-		}
-	}
-	for _, n := range r.explained {
-		if !facts.Of(n).Drifted() || r.writes[n.Kind] != nil || counts[n.Kind] < 2 || counts[n.Kind] > mostWritten {
-			continue
-		}
-		writes := &inspect.Writes{}
-		target := cluster.Target{Kind: *n.Kind, Namespace: n.Namespace}
-		whole := cluster.ListOptions{Whole: true}
-		err := r.reader.ListObjects(ctx, target, whole, func(obj *unstructured.Unstructured) error {
-			writes.Add(obj)
-			return nil
-		})
-		if err != nil {
-			r.unread = append(r.unread, target.Incomplete(err))
-			continue
-		}
-		r.writes[n.Kind] = writes
-	}
-	return nil
-}
-
-// actsOn names the component that should act on an object and seems not to; empty if none does.
-func actsOn(n *ownertree.Node, f *treestatus.Facts) string {
-	switch {
-	case f.Drifted() && isBuiltIn(n.Kind):
-		return controllerManager
-	case n.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"} && f.Reason == "waiting to be scheduled":
-		return scheduler
-	}
-	return ""
-}
-
-// isBuiltIn reports whether kube-controller-manager acts on objects of the kind.
-func isBuiltIn(kind *cluster.Kind) bool {
-	switch kind.Group {
-	case "", "apps", "batch", "autoscaling", "policy":
-		return true
-	}
-	return false
-}
-
-// leaseOf reads the Lease of a component; nil if it does not say when it was renewed, and for how long that holds: whether
-// the component runs is not known then.
-func leaseOf(name string, obj *unstructured.Unstructured) *inspect.Lease {
-	var lease coordinationv1.Lease
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &lease) != nil ||
-		lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
-		return nil
-	}
-	out := &inspect.Lease{
-		Name: name, Renewed: lease.Spec.RenewTime.Time,
-		Lasts: time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second,
-	}
-	if lease.Spec.HolderIdentity != nil {
-		out.Holder = *lease.Spec.HolderIdentity
-	}
-	return out
 }

@@ -32,8 +32,9 @@ type webhook struct {
 }
 
 // ReadWebhooks reads, of the webhooks that the causes name, how they are configured and whether what they call can
-// answer. It reads nothing if no cause names one. Like setting Trials, it must come before the last Diagnose; the error
-// is not nil only if ctx has ended.
+// answer. It reads nothing if no cause names one. What could not be read is added to Incomplete. Like setting Trials,
+// it must come before the last Diagnose, and not while another method is called; the error is not nil only if ctx has
+// ended.
 func (s *Situation) ReadWebhooks(ctx context.Context, reader *cluster.Reader, now time.Time) error {
 	var names []string
 	for _, c := range s.Diagnose(now).Causes {

@@ -112,7 +112,7 @@ func Find(
 			return nil, err
 		}
 	}
-	objects, unread := readEach(ctx, reader, unwell)
+	objects, unread := ReadEach(ctx, reader, unwell)
 	found.Incomplete = append(found.Incomplete, unread...)
 	relations = slices.DeleteFunc(slices.Clone(relations), func(r ownertree.Relation) bool {
 		return r.Missing && !facts.NeedsNow(r, objects[r.From])
@@ -162,8 +162,9 @@ func unexplained(tops []*StatusNode) []*ownertree.Node {
 	return out
 }
 
-// readEach reads nodes in full; those that have gone are left out.
-func readEach(
+// ReadEach reads nodes in full, one by one; those that have gone are left out. What could not be read is returned
+// beside the objects, sorted. When ctx ends some are missing, and so the caller must check ctx.
+func ReadEach(
 	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node,
 ) (map[*ownertree.Node]*unstructured.Unstructured, []cluster.Incomplete) {
 	var ids []cluster.ObjectID

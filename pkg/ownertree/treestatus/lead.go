@@ -105,8 +105,8 @@ func (f FactsByUID) JudgeLeads(g *ownertree.Graph, nodes []*ownertree.Node) Fact
 	return out
 }
 
-// noneReady says that a Service has endpoints and none of them is ready, by the facts of its EndpointSlices; empty if
-// one is, or if that is not known.
+// noneReady returns a text if a Service has endpoints and none of them is ready, by the facts of its EndpointSlices;
+// empty if one is, or if that is not known.
 func (f FactsByUID) noneReady(service *ownertree.Node) string {
 	all := 0
 	for _, n := range service.Dependents {
