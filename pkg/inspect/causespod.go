@@ -154,7 +154,8 @@ func (f *causeFinder) containerCauses(c Container) {
 		if reported {
 			cause.Evidence = append(cause.Evidence, failed.evidence())
 		}
-		cause.Detail = "image " + c.Image + withSeparator(": ", pullProblem(c.Reason, c.Image, message+" "+failed.text()))
+		problem := pullProblem(c.Reason, c.Image, message+" "+failed.text())
+		cause.Detail = "image " + c.Image + withSeparator(": ", problem)
 	case c.Reason == "CreateContainerConfigError" && f.missingFor(&cause, message):
 	case c.Reason == "CrashLoopBackOff" || c.State == "terminated":
 		f.exited(&cause, c)

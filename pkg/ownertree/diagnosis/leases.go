@@ -39,7 +39,8 @@ func (r *situationReader) leasesOf(ctx context.Context) error {
 		if !wanted[name] {
 			continue
 		}
-		if obj := r.object(ctx, kind, leaseNamespace, name); obj != nil { // many control planes are hidden, and have none
+		// Where the control plane is hidden there is none.
+		if obj := r.object(ctx, kind, leaseNamespace, name); obj != nil {
 			r.leases[name] = leaseOf(name, obj)
 		}
 	}
