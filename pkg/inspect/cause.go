@@ -280,8 +280,8 @@ type Lease struct {
 	Lasts   time.Duration
 }
 
-// clockSkew is by how much the clock of whoever asks may be ahead of that of a component that renews its Lease, and how
-// long another may take to acquire one that was released.
+// clockSkew is by how much the caller's clock may be ahead of that of a component that renews its Lease, and how long
+// another process may take to acquire one that was released.
 const clockSkew = time.Minute
 
 // Expired reports whether the component does not run, by its Lease; false for nil. A Lease counts as renewed for a

@@ -60,7 +60,8 @@ func (r *situationReader) writesOf(ctx context.Context) error {
 		}
 	}
 	for _, n := range r.explained {
-		if !facts.Of(n).Drifted() || r.writes[n.Kind] != nil || counts[n.Kind] < 2 || counts[n.Kind] > mostWritten {
+		_, tried := r.writes[n.Kind]
+		if !facts.Of(n).Drifted() || tried || counts[n.Kind] < 2 || counts[n.Kind] > mostWritten {
 			continue
 		}
 		writes := &inspect.Writes{}
@@ -72,7 +73,7 @@ func (r *situationReader) writesOf(ctx context.Context) error {
 		})
 		if err != nil {
 			r.unread = append(r.unread, target.Incomplete(err))
-			continue
+			writes = nil
 		}
 		r.writes[n.Kind] = writes
 	}

@@ -39,7 +39,7 @@ type Situation struct {
 	objects   map[types.UID]*unstructured.Unstructured // in full, of those explained
 	events    map[*ownertree.Node][]inspect.Event
 	leases    map[string]*inspect.Lease
-	writes    map[*cluster.Kind]*inspect.Writes // of kinds whose controllers may not run
+	writes    map[*cluster.Kind]*inspect.Writes // of kinds whose controllers may not run; nil if they could not be read
 	// explained are the objects whose causes are looked for.
 	explained []*ownertree.Node
 	// elsewhere are the volumes of pods that are attached to other nodes than theirs.
