@@ -97,11 +97,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v, rest, _ := strings.Cut(resource, "/")
 		version, resource = version+"/"+v, rest
 	}
-	namespace, name := "", ""
+	namespace := ""
 	if inside, ok := strings.CutPrefix(resource, "namespaces/"); ok && strings.Contains(inside, "/") {
 		namespace, resource, _ = strings.Cut(inside, "/")
 	}
-	resource, name, _ = strings.Cut(resource, "/")
+	resource, name, _ := strings.Cut(resource, "/")
 	keys := []string{resource + "/" + name, resource}
 	if name == "" && !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList") {
 		keys = append(keys, "list "+resource)
@@ -189,7 +189,7 @@ func discovery(path string) any {
 		return nil
 	}
 	list := metav1.APIResourceList{GroupVersion: version}
-	for _, kind := range strings.Fields(served[version]) {
+	for kind := range strings.FieldsSeq(served[version]) {
 		name, global := strings.CutSuffix(kind, "*")
 		resource := resourceOf(schema.FromAPIVersionAndKind(version, name))
 		list.APIResources = append(list.APIResources,
