@@ -20,7 +20,7 @@ const (
 	// NoPodSelected: the selector of a Service matches no pod. NoEndpoints: it has no endpoints for another reason.
 	NoPodSelected inspect.CauseType = "NoPodSelected"
 	NoEndpoints   inspect.CauseType = "NoEndpoints"
-	// PortMissing: a Service or an Ingress names a port that what it leads to does not have.
+	// PortMissing: a Service or an Ingress names a port that its backends do not have.
 	PortMissing inspect.CauseType = "PortMissing"
 	// DependentsRemain: a foreground deletion waits for dependents.
 	DependentsRemain inspect.CauseType = "DependentsRemain"

@@ -6,7 +6,7 @@
 //     autoscaler (scaling.go), and whether what should act on it runs (leases.go).
 //   - Situation.Diagnose, which reads nothing, looks for causes in all of that (diagnose.go): those that each object
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
-//     not exist (needs.go), Services and Ingresses that lead nowhere (network.go), and deletions that wait
+//     not exist (needs.go), Services and Ingresses without backends (network.go), and deletions that wait
 //     (deletion.go). It orders what is left when symptoms and repetitions have gone (rank.go).
 //   - Situation.ReadWebhooks reads about the webhooks that the causes name (webhooks.go).
 //

@@ -33,7 +33,7 @@ func (d *diagnoser) uses(n *ownertree.Node, status *treestatus.StatusNode, chain
 
 // looksAtUses reports whether what the object uses may be wrong: it is not well, or its status says nothing of that.
 func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode) bool {
-	return isUnwell(status) || isLeading(n)
+	return isUnwell(status) || hasBackends(n)
 }
 
 // missing is the cause that what a relation leads to does not exist.

@@ -155,7 +155,7 @@ func (r *situationReader) tree(ctx context.Context) error {
 func (r *situationReader) readFacts(ctx context.Context, nodes []*ownertree.Node) {
 	fresh := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return r.facts[n.UID] != nil })
 	facts, unread := treestatus.ReadFacts(ctx, r.reader, fresh, treestatus.ReadOptions{Existing: r.graph.Nodes()})
-	facts = facts.JudgeLeads(r.graph, fresh)
+	facts = facts.JudgeBackends(r.graph, fresh)
 	maps.Copy(r.facts, facts)
 	r.unread = append(r.unread, unread...)
 }
@@ -239,8 +239,8 @@ func (r *situationReader) related(ctx context.Context) error {
 		}
 	}
 	for _, n := range used {
-		if isLeading(n) && !slices.Contains(r.explained, n) && len(r.explained) < mostExplained+before {
-			r.explained = append(r.explained, n) // their own status does not say where they lead to
+		if hasBackends(n) && !slices.Contains(r.explained, n) && len(r.explained) < mostExplained+before {
+			r.explained = append(r.explained, n) // their own status does not tell whether these can answer
 		}
 	}
 	return nil
@@ -258,8 +258,8 @@ func (r *situationReader) left(ctx context.Context) {
 	r.explained = append(r.explained, left...)
 }
 
-// isLeading reports whether the object leads to others, and says nothing of these.
-func isLeading(n *ownertree.Node) bool {
+// hasBackends reports whether the object routes requests to others, whose state its own status does not tell.
+func hasBackends(n *ownertree.Node) bool {
 	switch n.Kind.GroupKind().String() {
 	case "Service", "Ingress.networking.k8s.io":
 		return true
@@ -277,7 +277,7 @@ func (r *situationReader) inFull(ctx context.Context) error {
 	facts, _ := r.facts.At(r.now)
 	wanted := slices.Clone(r.explained)
 	for _, n := range r.explained {
-		if !isLeading(n) {
+		if !hasBackends(n) {
 			continue
 		}
 		known := map[revision]bool{}

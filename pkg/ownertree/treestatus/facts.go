@@ -22,8 +22,8 @@ type Facts struct {
 	Writer *inspect.Writer
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
-	// Lead is where a Service or an Ingress leads to.
-	Lead
+	// Backends are those of a Service or an Ingress.
+	Backends
 	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
 	NotRead bool
 }
@@ -186,6 +186,6 @@ func (r *factsReader) inspect(kind *cluster.Kind, obj *unstructured.Unstructured
 	if r.options.Containers {
 		facts.Containers = inspect.Containers(obj)
 	}
-	facts.Lead = LeadOf(kind, obj)
+	facts.Backends = BackendsOf(kind, obj)
 	return facts
 }

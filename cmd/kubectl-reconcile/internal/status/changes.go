@@ -19,7 +19,7 @@ import (
 
 // appendChanges writes a row for each object, and then one for each change that shows.
 func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
-	f.judgeLeads(ctx)
+	f.judgeBackends(ctx)
 	list := f.list()
 	f.rowOptions = f.options.tableOptions(list.items)
 	f.rowOptions.Times = true
@@ -40,7 +40,7 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 			return nil
 		case <-ticker.C():
 			failing = f.remarkFailing(failing)
-			for _, item := range append(f.age(), f.judgeLeads(ctx)...) {
+			for _, item := range append(f.age(), f.judgeBackends(ctx)...) {
 				if err := f.appendChange(item, watch.Modified); err != nil {
 					return err
 				}

@@ -30,8 +30,9 @@ type statusItem struct {
 	kind    cluster.Kind
 	version string // resourceVersion
 	source  string // the key of the target that it was watched for; empty without --watch
-	// lead is where it leads to, for judgeLeads; zero while it is being deleted. reported is the report before that.
-	lead     treestatus.Lead
+	// backends are those of a Service or an Ingress, for judgeBackends; zero while it is being deleted. reported is the
+	// report before that.
+	backends treestatus.Backends
 	reported inspect.Report
 }
 
@@ -67,13 +68,13 @@ func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect
 		version: obj.GetResourceVersion(),
 	}
 	if obj.GetDeletionTimestamp() == nil {
-		item.lead = treestatus.LeadOf(&kind, obj)
+		item.backends = treestatus.BackendsOf(&kind, obj)
 	}
 	if writer, ok := inspect.LastWriter(obj); ok {
 		item.LastWriter = &writer
 	}
 	item = item.at(now)
-	if !item.lead.IsZero() {
+	if !item.backends.IsZero() {
 		item.reported = item.Report
 	}
 	return item

@@ -97,7 +97,7 @@ func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*sta
 		return newStatusList(nil, nil), r.options.connection.Explain(context.Cause(ctx))
 	}
 	r.dateDrift(ctx, reading.items)
-	incomplete := append(r.incomplete(reading.failures), r.judgeLeads(ctx, reading.items)...)
+	incomplete := append(r.incomplete(reading.failures), r.judgeBackends(ctx, reading.items)...)
 	if r.options.guessed() && len(reading.failures) < len(targets) {
 		return newStatusList(reading.items, incomplete), nil
 	}

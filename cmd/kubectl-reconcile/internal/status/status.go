@@ -2,9 +2,10 @@
 // specification, worst first. How an object is judged is in pkg/inspect, how objects are read and followed in its
 // package cluster.
 //
-// status.go has flags and options, read.go what is read, lead.go what other objects tell about Services and Ingresses,
-// list.go the items in their order and the selection of what is shown, print.go the table and the notes below it. With
-// --watch, watch.go follows the objects and redraws a terminal, and changes.go writes a row or a line for each change.
+// status.go has flags and options, read.go what is read, backends.go what other objects tell about Services and
+// Ingresses, list.go the items in their order and the selection of what is shown, print.go the table and the notes
+// below it. With --watch, watch.go follows the objects and redraws a terminal, and changes.go writes a row or a line
+// for each change.
 package status
 
 import (

@@ -39,7 +39,7 @@ type statusFollower struct {
 	table      *render.Table     // of what is appended, and how
 	rowOptions render.StatusOptions
 	picture    render.LiveStatusTable // on the screen
-	judged     time.Time              // when judgeLeads has last read; zero if it must
+	judged     time.Time              // when judgeBackends has last read; zero if it must
 }
 
 // coalesce is how long changes are gathered before a screen is drawn again.
@@ -128,7 +128,7 @@ func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange
 	ticker := f.options.clock.NewTicker(render.RefreshInterval)
 	defer ticker.Stop()
 	for {
-		f.judgeLeads(ctx)
+		f.judgeBackends(ctx)
 		if err := f.draw(); err != nil {
 			return err
 		}

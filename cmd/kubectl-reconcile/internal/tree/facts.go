@@ -66,7 +66,7 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r := &reading{layout: l, read: facts, shown: facts.JudgeLeads(l.graph, l.nodes), unread: unread}
+	r := &reading{layout: l, read: facts, shown: facts.JudgeBackends(l.graph, l.nodes), unread: unread}
 	if last := before.findings(o.clock.Now()); last != nil {
 		r.found, r.foundAt = last, before.reading.foundAt
 		return r, nil

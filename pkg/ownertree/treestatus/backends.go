@@ -19,38 +19,39 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-// Lead is where an object leads to whose own status does not tell whether it leads anywhere. Zero is nowhere.
-type Lead struct {
+// Backends are what a Service or an Ingress routes requests to: their own status does not tell whether it is there. The
+// zero value is nothing.
+type Backends struct {
 	// Selector is that of a Service; nil if it has none, or is an ExternalName.
 	Selector map[string]string
-	// Backends are the Services of an Ingress, sorted.
-	Backends []string
+	// Services are those of an Ingress, by their names, sorted.
+	Services []string
 }
 
-// LeadOf reads where an object leads to.
-func LeadOf(kind *cluster.Kind, obj *unstructured.Unstructured) Lead {
+// BackendsOf reads the backends of an object; zero for kinds that have none, and if they cannot be read.
+func BackendsOf(kind *cluster.Kind, obj *unstructured.Unstructured) Backends {
 	switch kind.GroupKind().String() {
 	case "Service":
 		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
 		if serviceType == string(corev1.ServiceTypeExternalName) {
-			return Lead{}
+			return Backends{}
 		}
 		selector, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "selector")
-		return Lead{Selector: selector}
+		return Backends{Selector: selector}
 	case "Ingress.networking.k8s.io":
 		var ingress networkingv1.Ingress
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &ingress) != nil {
-			return Lead{}
+			return Backends{}
 		}
-		return Lead{Backends: backendsOf(&ingress)}
+		return Backends{Services: servicesOf(&ingress)}
 	}
-	return Lead{}
+	return Backends{}
 }
 
-// IsZero reports whether it leads nowhere.
-func (l Lead) IsZero() bool { return len(l.Selector)+len(l.Backends) == 0 }
+// IsZero reports whether there are none.
+func (b Backends) IsZero() bool { return len(b.Selector)+len(b.Services) == 0 }
 
-func backendsOf(ingress *networkingv1.Ingress) []string {
+func servicesOf(ingress *networkingv1.Ingress) []string {
 	var out []string
 	add := func(b *networkingv1.IngressBackend) {
 		if b != nil && b.Service != nil && !slices.Contains(out, b.Service.Name) {
@@ -70,15 +71,15 @@ func backendsOf(ingress *networkingv1.Ingress) []string {
 	return out
 }
 
-// JudgeLeads returns the facts with those of Services and Ingresses replaced that lead nowhere: Services that select no
-// pod, or none of whose endpoints is ready as far as the facts have their EndpointSlices; Ingresses with a backend that
-// does not exist. It does not change f.
-func (f FactsByUID) JudgeLeads(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
+// JudgeBackends returns the facts with those of Services and Ingresses replaced that have no backend that can answer:
+// Services that select no pod, or none of whose endpoints is ready as far as the facts have their EndpointSlices;
+// Ingresses with a Service that does not exist. It does not change f.
+func (f FactsByUID) JudgeBackends(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
 	out := maps.Clone(f)
 	selects, exists := g.PodSelector(), g.Exists(schema.GroupKind{Kind: "Service"})
 	for _, n := range nodes {
 		facts := f[n.UID]
-		if facts == nil || len(facts.Selector)+len(facts.Backends) == 0 || n.Deleting != nil ||
+		if facts == nil || len(facts.Selector)+len(facts.Services) == 0 || n.Deleting != nil ||
 			facts.Status.Status != inspect.Current && facts.Status.Status != inspect.InProgress {
 			continue
 		}
@@ -91,7 +92,7 @@ func (f FactsByUID) JudgeLeads(g *ownertree.Graph, nodes []*ownertree.Node) Fact
 				reason = f.noneReady(n)
 			}
 		}
-		for _, name := range facts.Backends {
+		for _, name := range facts.Services {
 			if there, known := exists(n.Namespace, name); known && !there && reason == "" {
 				reason = "Service/" + name + " does not exist"
 			}

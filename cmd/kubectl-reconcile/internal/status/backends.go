@@ -15,18 +15,20 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// leadKinds are those that show where Services and Ingresses lead to.
-var leadKinds = []schema.GroupKind{{Kind: "Pod"}, {Kind: "Service"}, {Group: "discovery.k8s.io", Kind: "EndpointSlice"}}
+// backendKinds are those that show whether the backends of Services and Ingresses can answer.
+var backendKinds = []schema.GroupKind{
+	{Kind: "Pod"}, {Kind: "Service"}, {Group: "discovery.k8s.io", Kind: "EndpointSlice"},
+}
 
-// judgeLeads replaces the status of Services and Ingresses that lead nowhere, of which their own status does not tell,
-// and returns what could not be read for that. It reads nothing if there are none.
-func (r *statusReader) judgeLeads(ctx context.Context, items []statusItem) []cluster.Incomplete {
+// judgeBackends replaces the status of Services and Ingresses that have no backend that can answer, of which their own
+// status does not tell, and returns what could not be read for that. It reads nothing if there are none.
+func (r *statusReader) judgeBackends(ctx context.Context, items []statusItem) []cluster.Incomplete {
 	scope := ownertree.Scope{
-		Kinds: func(kind cluster.Kind) bool { return slices.Contains(leadKinds, kind.GroupKind()) },
+		Kinds: func(kind cluster.Kind) bool { return slices.Contains(backendKinds, kind.GroupKind()) },
 	}
 	some := false
 	for i := range items {
-		if items[i].lead.IsZero() {
+		if items[i].backends.IsZero() {
 			continue
 		}
 		some = true
@@ -47,15 +49,15 @@ func (r *statusReader) judgeLeads(ctx context.Context, items []statusItem) []clu
 	for i := range items {
 		item := &items[i]
 		n := graph.Find(item.kind, item.Object.Namespace, item.Object.Name)
-		if n == nil && item.lead.Backends != nil { // Ingresses are not collected
+		if n == nil && item.backends.Services != nil { // Ingresses are not collected
 			n = &ownertree.Node{
 				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
 			}
 		}
-		if item.lead.IsZero() || n == nil || n.UID != item.Object.UID {
+		if item.backends.IsZero() || n == nil || n.UID != item.Object.UID {
 			continue
 		}
-		facts[n.UID] = &treestatus.Facts{Report: item.reported, Lead: item.lead}
+		facts[n.UID] = &treestatus.Facts{Report: item.reported, Backends: item.backends}
 		nodes, at[n] = append(nodes, n), i
 		endpoints = append(endpoints, n.Dependents...)
 	}
@@ -63,13 +65,13 @@ func (r *statusReader) judgeLeads(ctx context.Context, items []statusItem) []clu
 		Existing: graph.Nodes(), AllNamespaces: scope.Namespaces == nil,
 	})
 	maps.Copy(facts, more)
-	judged := facts.JudgeLeads(graph, nodes)
+	judged := facts.JudgeBackends(graph, nodes)
 	for _, n := range nodes {
 		items[at[n]].setReport(judged[n.UID].Report)
 	}
 	for _, i := range graph.Incomplete() {
-		ofLead := slices.ContainsFunc(leadKinds, func(k schema.GroupKind) bool { return k.Group == i.Group })
-		if ofLead && i.Resource != "" {
+		ofBackends := slices.ContainsFunc(backendKinds, func(k schema.GroupKind) bool { return k.Group == i.Group })
+		if ofBackends && i.Resource != "" {
 			unread = append(unread, i)
 		}
 	}
@@ -82,25 +84,25 @@ func (i *statusItem) setReport(report inspect.Report) {
 	i.Drifted, i.NotReady = i.Report.Drifted(), i.Report.NotReady()
 }
 
-// leadsHold is how long what was found out of leads holds while objects are followed.
-const leadsHold = 5 * time.Second
+// backendsInterval is the least time between two judgements of backends while objects are followed.
+const backendsInterval = 5 * time.Second
 
-// judgeLeads judges the items that lead to others again, if it is time to, and returns those that have changed.
-func (f *statusFollower) judgeLeads(ctx context.Context) []statusItem {
+// judgeBackends judges the items with backends again, if it is time to, and returns those that have changed.
+func (f *statusFollower) judgeBackends(ctx context.Context) []statusItem {
 	now := f.options.clock.Now()
-	if now.Sub(f.judged) < leadsHold {
+	if now.Sub(f.judged) < backendsInterval {
 		return nil
 	}
 	f.judged = now
-	var leading []statusItem
+	var withBackends []statusItem
 	for _, item := range f.items {
-		if !item.lead.IsZero() {
-			leading = append(leading, item)
+		if !item.backends.IsZero() {
+			withBackends = append(withBackends, item)
 		}
 	}
-	f.reader.judgeLeads(ctx, leading) // what cannot be read was said of the list, or is not asked for
+	f.reader.judgeBackends(ctx, withBackends) // what cannot be read was said of the list, or is not asked for
 	var changed []statusItem
-	for _, item := range leading {
+	for _, item := range withBackends {
 		if before := f.items[item.key()]; before.Status != item.Status {
 			changed = append(changed, item)
 		}
@@ -110,10 +112,9 @@ func (f *statusFollower) judgeLeads(ctx context.Context) []statusItem {
 	return changed
 }
 
-// keep notes an item that is new or has changed. One that leads to others is judged soon, and until then as it was
-// before.
+// keep notes an item that is new or has changed. One with backends is judged soon, and until then as it was before.
 func (f *statusFollower) keep(item *statusItem) {
-	if !item.lead.IsZero() {
+	if !item.backends.IsZero() {
 		f.judged = time.Time{}
 		if before, known := f.items[item.key()]; known && before.Object.UID == item.Object.UID {
 			item.setReport(before.Report)

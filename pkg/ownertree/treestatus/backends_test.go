@@ -15,39 +15,39 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
-func TestLeadOf(t *testing.T) {
+func TestBackendsOf(t *testing.T) {
 	service := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	ingress := schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}
 	for _, row := range []struct {
 		reason string
 		kind   schema.GroupVersionKind
 		object string
-		want   Lead
+		want   Backends
 	}{
-		{"a selector", service, `{spec: {selector: {app: web}}}`, Lead{Selector: map[string]string{"app": "web"}}},
-		{"no selector", service, `{spec: {}}`, Lead{}},
-		{"a name elsewhere", service, `{spec: {type: ExternalName, selector: {app: web}}}`, Lead{}},
+		{"a selector", service, `{spec: {selector: {app: web}}}`, Backends{Selector: map[string]string{"app": "web"}}},
+		{"no selector", service, `{spec: {}}`, Backends{}},
+		{"a name elsewhere", service, `{spec: {type: ExternalName, selector: {app: web}}}`, Backends{}},
 		{"each backend once", ingress, `{spec: {defaultBackend: {service: {name: web}}, rules: [{host: none}, {http: {paths: [
 			{backend: {service: {name: web}}}, {backend: {service: {name: api}}}, {backend: {resource: {name: bucket}}}]}}]}}`,
-			Lead{Backends: []string{"api", "web"}}},
-		{"fields of other types", ingress, `{spec: {rules: 7}}`, Lead{}},
-		{"another kind", schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, `{spec: {selector: {app: web}}}`, Lead{}},
+			Backends{Services: []string{"api", "web"}}},
+		{"fields of other types", ingress, `{spec: {rules: 7}}`, Backends{}},
+		{"another kind", schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, `{spec: {selector: {app: web}}}`, Backends{}},
 	} {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(row.object), &obj.Object); err != nil {
 			t.Fatal(err)
 		}
-		got := LeadOf(&cluster.Kind{GroupVersionKind: row.kind}, obj)
+		got := BackendsOf(&cluster.Kind{GroupVersionKind: row.kind}, obj)
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
-		if got.IsZero() != (len(row.want.Selector)+len(row.want.Backends) == 0) {
+		if got.IsZero() != (len(row.want.Selector)+len(row.want.Services) == 0) {
 			t.Errorf("%s: IsZero", row.reason)
 		}
 	}
 }
 
-// TestNoneReady: a Service is said to lead nowhere only if all of its slices are known.
+// TestNoneReady: a Service is said to have no ready endpoint only if all of its slices are known.
 func TestNoneReady(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
 	slice := &cluster.Kind{GroupVersionKind: gvk}
