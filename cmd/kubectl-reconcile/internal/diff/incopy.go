@@ -147,9 +147,12 @@ func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []pla
 		return options
 	}
 	for _, m := range slices.Concat(job.given, job.first) {
-		obj := m.Object
-		options.Only = append(options.Only,
-			plan.ObjectID{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		id := plan.ObjectID{Kind: m.Object.GetKind(), Namespace: m.Object.GetNamespace(), Name: m.Object.GetName()}
+		options.Only = append(options.Only, id)
+		if id.Namespace == "" { // it is in no namespace, or is applied in that of the command
+			id.Namespace = o.namespace
+			options.Only = append(options.Only, id)
+		}
 	}
 	for _, p := range job.pruned {
 		options.Only = append(options.Only, plan.ObjectID{Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name})
