@@ -16,9 +16,17 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// print prints the plan as it was asked for.
+// print prints the plan as it was asked for. Where what is not in the plan has no place in the output, it is printed on
+// stderr.
 func (o *Options) print(ctx context.Context, made *madePlan) error {
 	out := o.streams.Out
+	if o.summary || o.output == "name" {
+		for _, line := range made.leftOut {
+			if _, err := fmt.Fprintln(o.streams.ErrOut, cli.OneLine(line)); err != nil {
+				return err
+			}
+		}
+	}
 	switch {
 	case o.output == "name":
 		return cli.WriteNames(out, made.Objects, func(obj plan.Object) string {
