@@ -44,7 +44,8 @@ func (a asked) names(kind schema.GroupKind, namespace, name string) bool {
 	})
 }
 
-// resolve finds the kinds of the arguments. A kind on which no controller of Kubernetes acts is an error.
+// resolve finds the kinds of the arguments. A kind on which no controller of Kubernetes acts is an error, and so is one
+// that no copy has.
 func (o *Options) resolve(kinds *cluster.Kinds) (asked, error) {
 	var a asked
 	namespace := o.namespace
@@ -56,6 +57,9 @@ func (o *Options) resolve(kinds *cluster.Kinds) (asked, error) {
 		return a, o.explain(err)
 	}
 	for _, t := range targets {
+		if resource := t.Kind.GroupResource(); seed.NeverRead(resource) {
+			return a, fmt.Errorf("there is no plan for %s: no controller of a plan acts on them", resource)
+		}
 		if !scheme.Scheme.IsGroupRegistered(t.Kind.Group) {
 			err := fmt.Errorf("the controller of %s does not run here: it is none of kube-controller-manager", t.Kind)
 			return a, cli.WithHint(err,
