@@ -188,7 +188,7 @@ func (o *Options) pruneOnCluster(ctx context.Context, opened *connect.Cluster, t
 	var visited []visitedObject
 	for _, t := range tried {
 		v := visitedObject{
-			resource:  t.resource.GroupResource(),
+			resource:  t.kind.GroupResource(),
 			namespace: t.manifest.Object.GetNamespace(), name: t.manifest.Object.GetName(),
 		}
 		if t.after != nil {
