@@ -6,7 +6,8 @@
 // runlocal.
 //
 // drift.go has Find and what it returns, counts.go what is wanted beside what is there, oldpods.go which pods are of an
-// older revision, setfields.go the fields that someone has set, applied.go those of them that the next apply takes back.
+// older revision, setfields.go the fields that someone has set, applied.go those of them that the next apply takes
+// back.
 package drift
 
 import (

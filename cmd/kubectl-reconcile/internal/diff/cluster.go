@@ -231,7 +231,8 @@ func (o *Options) namespaceOf(ctx context.Context, opened *connect.Cluster, t co
 
 // claimNamespace returns the namespace of a volume's claim; empty if it has none.
 func claimNamespace(volume *unstructured.Unstructured) string {
-	namespace, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace") // a server has checked it
+	// A server has checked that it is text.
+	namespace, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
 	return namespace
 }
 
