@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -101,8 +102,11 @@ func (o *Options) resolveIn(ctx context.Context, session *runlocal.Session) (ask
 		return a, err
 	}
 	for _, t := range a.targets {
-		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err != nil {
+		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
+		case apierrors.IsNotFound(err):
 			return a, opened.NotFound(ctx, t)
+		case err != nil:
+			return a, fmt.Errorf("reading %s/%s: %w", t.Kind, t.Name, err)
 		}
 	}
 	return a, nil

@@ -61,7 +61,7 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 	if err != nil {
 		return nil, err
 	}
-	pruned, notes, err := o.pruneOnCluster(ctx, opened, tried)
+	pruned, notes, err := o.pruneOnCluster(ctx, config, opened.Kinds, tried)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,13 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 	}
 	for _, t := range a.targets {
 		resource := t.Kind.GroupResource()
-		if _, ok := copied.Find(resource, t.Namespace, t.Name); !ok && !copied.Unread(resource) {
-			return nil, opened.NotFound(ctx, t)
+		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
+			continue
 		}
+		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err == nil {
+			return nil, fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
+		}
+		return nil, opened.NotFound(ctx, t)
 	}
 	job := &copyJob{copied: copied}
 	job.asked = func(context.Context, *runlocal.Session) (asked, []plan.ObjectID, error) {
@@ -87,7 +91,8 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 	if err != nil {
 		return nil, err
 	}
-	job.notes = slices.Concat(notes, uncopied, dependentsNotes(a, source))
+	pruned, unpruned := keepPruned(copied, pruned)
+	job.notes = slices.Concat(notes, uncopied, unpruned, dependentsNotes(a, source))
 	if len(change) > 0 {
 		o.applyTried(job, tried, pruned)
 	}
@@ -126,7 +131,7 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 		Connection: o.cluster, Flags: commonsession.CopyFlags{MaxObjects: o.maxObjects, Assume: o.assume},
 		AllNamespaces: o.all,
 	}
-	for _, t := range a.targets {
+	for _, t := range readByName(a, tried, pruned) {
 		if !t.Kind.Namespaced {
 			source.Roots = append(source.Roots, seed.Root{Kind: t.Kind, Name: t.Name})
 		}
@@ -140,15 +145,14 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 		source.Namespaces = cli.AppendUnique(source.Namespaces, t.Namespace)
 	}
 	for _, t := range tried {
-		if t.known {
-			addTried(source, t)
+		if !t.known {
+			continue
 		}
-	}
-	for _, p := range pruned {
-		if namespace := p.Namespace; namespace != "" {
+		if namespace := t.manifest.Object.GetNamespace(); namespace != "" && !t.newNamespace {
 			source.Namespaces = cli.AppendUnique(source.Namespaces, namespace)
-		} else if p.Kind.GroupKind() == namespaceKind {
-			source.Namespaces = cli.AppendUnique(source.Namespaces, p.Name)
+		}
+		if !scheme.Scheme.IsGroupRegistered(t.kind.Group) {
+			source.Definitions = cli.AppendUnique(source.Definitions, t.kind.GroupKind())
 		}
 	}
 	if o.all {
@@ -164,26 +168,19 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 	return source, nil
 }
 
-// addTried adds what is to be copied for an object of -f. One in no namespace that the cluster has is read by its name:
-// a copy has few of these.
-func addTried(source *commonsession.CopySource, t *triedManifest) {
-	obj := t.manifest.Object
-	if namespace := obj.GetNamespace(); namespace != "" && !t.newNamespace {
-		source.Namespaces = cli.AppendUnique(source.Namespaces, namespace)
+// readByName returns the objects that are named, pruned, or of -f and in no namespace, if the cluster has them: of what
+// is in no namespace a copy has little that is not asked for.
+func readByName(a asked, tried []*triedManifest, pruned []prunedObject) []connect.Target {
+	out := slices.Clone(a.targets)
+	for _, t := range tried {
+		if t.exists() && !t.kind.Namespaced {
+			out = append(out, connect.NewTarget(t.kind, "", t.after.GetName()))
+		}
 	}
-	if !scheme.Scheme.IsGroupRegistered(t.kind.Group) {
-		source.Definitions = cli.AppendUnique(source.Definitions, t.kind.GroupKind())
+	for _, p := range pruned {
+		out = append(out, connect.NewTarget(p.Kind, p.Namespace, p.Name))
 	}
-	if t.kind.Namespaced || !t.exists() {
-		return
-	}
-	source.Roots = append(source.Roots, seed.Root{Kind: t.kind, Name: obj.GetName()})
-	switch t.kind.GroupKind() {
-	case namespaceKind:
-		source.Namespaces = cli.AppendUnique(source.Namespaces, obj.GetName())
-	case volumeKind:
-		source.Namespaces = cli.AppendUnique(source.Namespaces, claimNamespace(t.after))
-	}
+	return out
 }
 
 // relatedOf returns the objects that the plan is for, if it is for single objects.
@@ -218,7 +215,7 @@ func (o *Options) namespaceOf(ctx context.Context, opened *connect.Cluster, t co
 		volume, err := opened.Reader.Object(ctx, t.Kind, "", t.Name)
 		switch {
 		case err == nil:
-			return claimNamespace(volume), nil
+			return claimNamespace(ctx, opened, volume), nil
 		case apierrors.IsNotFound(err):
 			return "", opened.NotFound(ctx, t)
 		case apierrors.IsForbidden(err):
@@ -229,11 +226,18 @@ func (o *Options) namespaceOf(ctx context.Context, opened *connect.Cluster, t co
 	return t.Namespace, nil
 }
 
-// claimNamespace returns the namespace of a volume's claim; empty if it has none.
-func claimNamespace(volume *unstructured.Unstructured) string {
+// claimNamespace returns the namespace of a volume's claim; empty if it has none, or if the namespace is gone.
+func claimNamespace(ctx context.Context, opened *connect.Cluster, volume *unstructured.Unstructured) string {
 	// A server has checked that it is text.
-	namespace, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
-	return namespace
+	name, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
+	kind, served, err := opened.Kinds.Lookup(namespaceKind.WithVersion("v1"))
+	if name == "" || err != nil || !served {
+		return name
+	}
+	if _, err := opened.Reader.Metadata(ctx, kind, "", name); apierrors.IsNotFound(err) {
+		return ""
+	}
+	return name
 }
 
 // dependentsNotes says of objects in no namespace that what depends on them may be elsewhere.

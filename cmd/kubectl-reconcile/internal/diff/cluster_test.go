@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
-	commonsession "github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 )
 
 const there = `uid: "1", resourceVersion: "1"`
@@ -52,39 +51,33 @@ func TestRelatedOf(t *testing.T) {
 	}
 }
 
-func TestAddTried(t *testing.T) {
-	newNamespace := tried(t, configMapType, "namespace: new, name: a", "")
-	newNamespace.newNamespace = true
-	bound := tried(t, volumeType, "name: disk", there)
-	bound.after.Object["spec"] = map[string]any{"claimRef": map[string]any{"namespace": "shop", "name": "disk"}}
+func TestReadByName(t *testing.T) {
+	shop := connect.NewTarget(namespaceType, "", "shop")
 	for _, row := range []struct {
-		reason                         string
-		tried                          *triedManifest
-		namespaces, roots, definitions []string
+		reason string
+		asked  asked
+		tried  []*triedManifest
+		pruned []prunedObject
+		want   []string
 	}{
-		{"a namespace is copied with the objects in it", tried(t, configMapType, "namespace: shop, name: a", there),
-			[]string{"shop"}, nil, nil},
-		{"but one that the cluster does not have", newNamespace, nil, nil, nil},
-		{"a custom resource needs its definition", tried(t, widgetType, "namespace: shop, name: w", there),
-			[]string{"shop"}, nil, []string{"Widget.example.com"}},
-		{"a namespace that there is brings what is in it", tried(t, namespaceType, "name: shop", there),
-			[]string{"shop"}, []string{"namespace/shop"}, nil},
-		{"one that there is not brings nothing", tried(t, namespaceType, "name: new", `uid: "1"`), nil, nil, nil},
-		{"a volume brings the namespace of its claim", bound, []string{"shop"}, []string{"persistentvolume/disk"}, nil},
-		{"one without a claim is read alone", tried(t, volumeType, "name: free", there), []string{""},
-			[]string{"persistentvolume/free"}, nil},
+		{"nothing", asked{}, nil, nil, nil},
+		{"what is named, and not all of a kind", asked{
+			targets: []connect.Target{shop}, kinds: []connect.Target{connect.NewTarget(configMapType, "shop", "")},
+		}, nil, nil, []string{"namespace /shop"}},
+		{"what -f changes in no namespace", asked{}, []*triedManifest{tried(t, volumeType, "name: disk", there)}, nil,
+			[]string{"persistentvolume /disk"}},
+		{"what it makes is not there", asked{}, []*triedManifest{tried(t, namespaceType, "name: new", `uid: "1"`)}, nil,
+			nil},
+		{"what is in a namespace is in the lists of that", asked{},
+			[]*triedManifest{tried(t, configMapType, "namespace: shop, name: a", there)}, nil, nil},
+		{"what is pruned", asked{}, nil, []prunedObject{{configMapType, "shop", "old"}, {volumeType, "", "disk"}},
+			[]string{"configmap shop/old", "persistentvolume /disk"}},
 	} {
-		source := &commonsession.CopySource{}
-		addTried(source, row.tried)
-		var roots, definitions []string
-		for _, r := range source.Roots {
-			roots = append(roots, r.Kind.String()+"/"+r.Name)
+		var got []string
+		for _, target := range readByName(row.asked, row.tried, row.pruned) {
+			got = append(got, target.Kind.String()+" "+target.Namespace+"/"+target.Name)
 		}
-		for _, d := range source.Definitions {
-			definitions = append(definitions, d.String())
-		}
-		if diff := cmp.Diff([][]string{row.namespaces, row.roots, row.definitions},
-			[][]string{source.Namespaces, roots, definitions}); diff != "" {
+		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}

@@ -126,14 +126,18 @@ func (o *Options) keepCopied(copied *seed.Copy, tried []*triedManifest) (
 				errs = append(errs, cli.WithHint(err, o.cluster.PermissionHint()))
 				continue
 			default:
-				notes = append(notes, fmt.Sprintf("not in the plan: %s/%s: it is in the cluster, and is not copied",
-					t.kind, t.after.GetName()))
+				notes = append(notes, notCopied(t.kind, t.after.GetName()))
 				continue
 			}
 		}
 		kept = append(kept, t)
 	}
 	return kept, notes, errors.Join(errs...)
+}
+
+// notCopied is the line about an object of the cluster that no copy has.
+func notCopied(kind cluster.Kind, name string) string {
+	return fmt.Sprintf("not in the plan: %s/%s: it is in the cluster, and is not copied", kind, name)
 }
 
 // writeTried returns a function that writes to the copy what the cluster has answered, or applies what was not tried.
