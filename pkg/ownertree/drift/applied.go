@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -27,6 +28,10 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if applied.GetKind() != obj.GetKind() || applied.GetName() != obj.GetName() {
 		return nil // controllers copy the annotation to what they make, such as ControllerRevisions
 	}
+	secret := inspect.IsSecret(obj)
+	if secret {
+		storeText(applied)
+	}
 	changes, err := inspect.Changes(applied, obj)
 	if err != nil {
 		return nil
@@ -37,7 +42,7 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 			continue // not applied, or completed by defaults
 		}
 		f := SetField{Object: obj, Path: c.Path, Wanted: c.Old, Actual: c.New, By: setBy(obj, c.Path, c.New == nil)}
-		if obj.GetKind() == "Secret" && obj.GetAPIVersion() == "v1" {
+		if secret {
 			f.Wanted, f.Actual = hideValue(f.Wanted), hideValue(f.Actual)
 		}
 		out = append(out, f)
@@ -45,14 +50,31 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	return out
 }
 
-// hiddenValue takes the place of values of Secrets.
-const hiddenValue = "***"
+// storeText makes the stringData of an applied Secret what the API stores: data, in whose values it takes precedence
+// (Convert_v1_Secret_To_core_Secret of k8s.io/kubernetes/pkg/apis/core/v1/conversion.go).
+func storeText(secret *unstructured.Unstructured) {
+	text, _ := secret.Object["stringData"].(map[string]any)
+	delete(secret.Object, "stringData")
+	if len(text) == 0 {
+		return
+	}
+	data, _ := secret.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range text {
+		if value, ok := value.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+	}
+	secret.Object["data"] = data
+}
 
 func hideValue(v any) any {
 	if v == nil {
 		return nil
 	}
-	return hiddenValue
+	return inspect.HiddenValue
 }
 
 // isWithin reports whether an applied value is what is there, or a part of it: the server completes maps and lists, and

@@ -149,18 +149,35 @@ status: {currentReplicas: 3, desiredReplicas: 0}`}, nil},
 	}
 }
 
-// TestSecretsAreHidden: that a value is another is said, and not which.
-func TestSecretsAreHidden(t *testing.T) {
-	r := Find(decode(t, `
+// TestSecrets: what was applied as stringData is stored as data; that a value is another is said, and not which.
+func TestSecrets(t *testing.T) {
+	for _, tt := range []struct {
+		reason, applied, data string
+		want                  []string
+	}{
+		{"another value", `"data":{"a":"aHVudGVyMQ=="}`, "{a: aHVudGVyMg==}",
+			[]string{"field s data.a: ***, wanted *** by -, set by -"}},
+		{"a value that was taken away", `"data":{"a":"aHVudGVyMQ=="}`, "{}",
+			[]string{"field s data.a: <nil>, wanted *** by -, set by -"}},
+		{"text that is stored as data", `"stringData":{"a":"hunter1"}`, "{a: aHVudGVyMQ==}", nil},
+		{"text wins over data, as in the API", `"data":{"a":"eA=="},"stringData":{"a":"hunter1"}`, "{a: aHVudGVyMQ==}",
+			nil},
+		{"another value than that of the text", `"stringData":{"a":"hunter1","b":"c"}`, "{a: aHVudGVyMg==, b: Yw==}",
+			[]string{"field s data.a: ***, wanted *** by -, set by -"}},
+		{"no text at all", `"stringData":{"a":1,"b":null},"data":null`, "{}", nil},
+		{"nor a map", `"stringData":"x","data":[1]`, "{}", []string{"field s data: ***, wanted *** by -, set by -"}},
+	} {
+		r := Find(decode(t, `
 apiVersion: v1
 kind: Secret
 metadata:
   name: s
   annotations:
-    kubectl.kubernetes.io/last-applied-configuration: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"aHVudGVyMQ=="}}'
-data: {a: aHVudGVyMg==}
-`))
-	if diff := cmp.Diff([]string{"field s data.a: ***, wanted *** by -, set by -"}, lines(r)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+    kubectl.kubernetes.io/last-applied-configuration: '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},`+
+			tt.applied+`}'
+data: `+tt.data))
+		if diff := cmp.Diff(tt.want, lines(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
 	}
 }

@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// What takes the place of the values of Secrets, as `kubectl diff` has it.
+// What takes the place of values of Secrets that differ, as in `kubectl diff`.
 const (
-	hidden       = "***"
-	hiddenBefore = "*** (before)"
-	hiddenAfter  = "*** (after)"
+	hiddenBefore = inspect.HiddenValue + " (before)"
+	hiddenAfter  = inspect.HiddenValue + " (after)"
 )
 
 // hideSecrets hides what two versions of an object must not show: the values of Secrets, of which it can only be seen
@@ -30,7 +30,7 @@ func hideSecrets(before, after *unstructured.Unstructured) {
 		}
 		obj.SetAnnotations(annotations)
 	}
-	if !isSecret(before) && !isSecret(after) {
+	if !inspect.IsSecret(before) && !inspect.IsSecret(after) {
 		return
 	}
 	for _, field := range []string{"data", "stringData"} {
@@ -38,23 +38,19 @@ func hideSecrets(before, after *unstructured.Unstructured) {
 		for k := range a {
 			switch other, both := b[k]; {
 			case !both:
-				a[k] = hidden
+				a[k] = inspect.HiddenValue
 			case reflect.DeepEqual(a[k], other):
-				a[k], b[k] = hidden, hidden
+				a[k], b[k] = inspect.HiddenValue, inspect.HiddenValue
 			default:
 				a[k], b[k] = hiddenBefore, hiddenAfter
 			}
 		}
 		for k := range b {
 			if _, both := a[k]; !both {
-				b[k] = hidden
+				b[k] = inspect.HiddenValue
 			}
 		}
 	}
-}
-
-func isSecret(obj *unstructured.Unstructured) bool {
-	return obj != nil && obj.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
 func mapField(obj *unstructured.Unstructured, field string) map[string]any {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,7 +45,8 @@ func (a asked) names(kind schema.GroupKind, namespace, name string) bool {
 	})
 }
 
-// resolve finds the kinds of the arguments. A kind on which no controller of Kubernetes acts is an error.
+// resolve finds the kinds of the arguments. A kind on which no controller of Kubernetes acts is an error, and so is one
+// that no copy has.
 func (o *Options) resolve(kinds *cluster.Kinds) (asked, error) {
 	var a asked
 	namespace := o.namespace
@@ -56,6 +58,9 @@ func (o *Options) resolve(kinds *cluster.Kinds) (asked, error) {
 		return a, o.explain(err)
 	}
 	for _, t := range targets {
+		if resource := t.Kind.GroupResource(); seed.NeverRead(resource) {
+			return a, fmt.Errorf("there is no plan for %s: no controller of a plan acts on them", resource)
+		}
 		if !scheme.Scheme.IsGroupRegistered(t.Kind.Group) {
 			err := fmt.Errorf("the controller of %s does not run here: it is none of kube-controller-manager", t.Kind)
 			return a, cli.WithHint(err,
@@ -97,8 +102,11 @@ func (o *Options) resolveIn(ctx context.Context, session *runlocal.Session) (ask
 		return a, err
 	}
 	for _, t := range a.targets {
-		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err != nil {
+		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
+		case apierrors.IsNotFound(err):
 			return a, opened.NotFound(ctx, t)
+		case err != nil:
+			return a, fmt.Errorf("reading %s/%s: %w", t.Kind, t.Name, err)
 		}
 	}
 	return a, nil

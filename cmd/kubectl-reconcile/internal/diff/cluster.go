@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -15,7 +16,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	commonsession "github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
@@ -30,38 +30,9 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	}
 	ctx, cancel := o.limited(ctx)
 	defer cancel()
-	config := rest.CopyConfig(o.cluster.Config)
-	// That a kind is deprecated matters to who writes its objects.
-	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
-	opened, err := o.cluster.Open(ctx, config)
+	job, err := o.readCluster(ctx, change)
 	if err != nil {
 		return nil, interrupted(ctx, err)
-	}
-	a, err := o.resolve(opened.Kinds)
-	if err != nil {
-		return nil, err
-	}
-	tried, err := o.tryOnCluster(ctx, opened, change)
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	pruned, notes, err := o.pruneOnCluster(ctx, opened, tried)
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	source, err := o.source(ctx, opened, a, tried, pruned)
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	copied, err := source.ReadFrom(ctx, opened)
-	if err != nil {
-		return nil, interrupted(ctx, err)
-	}
-	for _, t := range a.targets {
-		resource := t.Kind.GroupResource()
-		if _, ok := copied.Find(resource, t.Namespace, t.Name); !ok && !copied.Unread(resource) {
-			return nil, opened.NotFound(ctx, t)
-		}
 	}
 	version, err := o.cluster.ServerVersion(ctx)
 	if err != nil {
@@ -70,22 +41,73 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	if text := connect.OtherMinorText(version, api.KubernetesVersion()); text != "" {
 		fmt.Fprintf(o.streams.ErrOut, "warning: %s\n", text)
 	}
-	job := copyJob{copied: copied, notes: append(notes, dependentsNotes(a, source)...)}
+	return o.planInCopy(ctx, *job)
+}
+
+// readCluster tries the change on the cluster, and copies what the plan for it needs.
+func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (*copyJob, error) {
+	config := rest.CopyConfig(o.cluster.Config)
+	// That a kind is deprecated matters to who writes its objects.
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	opened, err := o.cluster.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.resolve(opened.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	tried, err := o.tryOnCluster(ctx, opened, change)
+	if err != nil {
+		return nil, err
+	}
+	pruned, notes, err := o.pruneOnCluster(ctx, config, opened.Kinds, tried)
+	if err != nil {
+		return nil, err
+	}
+	source, err := o.source(ctx, opened, a, tried, pruned)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := source.ReadFrom(ctx, opened)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range a.targets {
+		resource := t.Kind.GroupResource()
+		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
+			continue
+		}
+		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err == nil {
+			return nil, fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
+		}
+		return nil, opened.NotFound(ctx, t)
+	}
+	job := &copyJob{copied: copied}
 	job.asked = func(context.Context, *runlocal.Session) (asked, []plan.ObjectID, error) {
 		return a, a.inCopy(copied), nil
 	}
-	if len(tried) > 0 {
-		job.change = func(ctx context.Context, session *runlocal.Session) error {
-			_, err := session.ApplyWith(ctx, o.namespace, manifestsOf(tried), o.writeTried(tried))
-			if err != nil {
-				return err
-			}
-			return deletePruned(ctx, session, pruned)
-		}
-		job.given = manifestsOf(tried)
-		job.pruned = pruned
+	tried, uncopied, err := o.keepCopied(copied, tried)
+	if err != nil {
+		return nil, err
 	}
-	return o.planInCopy(ctx, job)
+	pruned, unpruned := keepPruned(copied, pruned)
+	job.notes = slices.Concat(notes, uncopied, unpruned, dependentsNotes(a, source))
+	if len(change) > 0 {
+		o.applyTried(job, tried, pruned)
+	}
+	return job, nil
+}
+
+// applyTried makes the change of a plan that to what the cluster has answered, and the deletion of what is pruned.
+func (o *Options) applyTried(job *copyJob, tried []*triedManifest, pruned []prunedObject) {
+	job.given, job.pruned = manifestsOf(tried), pruned
+	job.change = func(ctx context.Context, session *runlocal.Session) error {
+		if _, err := session.ApplyWith(ctx, o.namespace, job.given, o.writeTried(tried)); err != nil {
+			return err
+		}
+		return deletePruned(ctx, session, pruned)
+	}
 }
 
 // limited returns a context that ends with --timeout.
@@ -109,13 +131,13 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 		Connection: o.cluster, Flags: commonsession.CopyFlags{MaxObjects: o.maxObjects, Assume: o.assume},
 		AllNamespaces: o.all,
 	}
-	for _, t := range a.targets {
+	for _, t := range readByName(a, tried, pruned) {
 		if !t.Kind.Namespaced {
 			source.Roots = append(source.Roots, seed.Root{Kind: t.Kind, Name: t.Name})
 		}
-		namespace, err := namespaceOf(ctx, opened, t)
+		namespace, err := o.namespaceOf(ctx, opened, t)
 		if err != nil {
-			return nil, o.explain(err)
+			return nil, err
 		}
 		source.Namespaces = cli.AppendUnique(source.Namespaces, namespace)
 	}
@@ -129,15 +151,8 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 		if namespace := t.manifest.Object.GetNamespace(); namespace != "" && !t.newNamespace {
 			source.Namespaces = cli.AppendUnique(source.Namespaces, namespace)
 		}
-		if kind := t.manifest.Object.GroupVersionKind().GroupKind(); !scheme.Scheme.IsGroupRegistered(kind.Group) {
-			source.Definitions = cli.AppendUnique(source.Definitions, kind)
-		}
-	}
-	for _, p := range pruned {
-		if namespace := p.Namespace; namespace != "" {
-			source.Namespaces = cli.AppendUnique(source.Namespaces, namespace)
-		} else if p.Kind.GroupKind() == namespaceKind {
-			source.Namespaces = cli.AppendUnique(source.Namespaces, p.Name)
+		if !scheme.Scheme.IsGroupRegistered(t.kind.Group) {
+			source.Definitions = cli.AppendUnique(source.Definitions, t.kind.GroupKind())
 		}
 	}
 	if o.all {
@@ -153,6 +168,21 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 	return source, nil
 }
 
+// readByName returns the objects that are named, pruned, or of -f and in no namespace, if the cluster has them: of what
+// is in no namespace a copy has little that is not asked for.
+func readByName(a asked, tried []*triedManifest, pruned []prunedObject) []connect.Target {
+	out := slices.Clone(a.targets)
+	for _, t := range tried {
+		if t.exists() && !t.kind.Namespaced {
+			out = append(out, connect.NewTarget(t.kind, "", t.after.GetName()))
+		}
+	}
+	for _, p := range pruned {
+		out = append(out, connect.NewTarget(p.Kind, p.Namespace, p.Name))
+	}
+	return out
+}
+
 // relatedOf returns the objects that the plan is for, if it is for single objects.
 func relatedOf(a asked, tried []*triedManifest, pruned []prunedObject) []seed.Related {
 	if len(a.kinds) > 0 {
@@ -164,9 +194,8 @@ func relatedOf(a asked, tried []*triedManifest, pruned []prunedObject) []seed.Re
 	}
 	for _, t := range tried {
 		obj := cmp.Or(t.after, t.manifest.Object)
-		kind := cluster.Kind{GroupVersionKind: obj.GroupVersionKind(), Resource: t.resource.Resource}
-		root := seed.Root{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-		if t.known && scheme.Scheme.IsGroupRegistered(kind.Group) {
+		root := seed.Root{Kind: t.kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if t.known && scheme.Scheme.IsGroupRegistered(t.kind.Group) {
 			out = append(out, seed.Related{Root: root, Object: obj})
 		}
 	}
@@ -178,19 +207,37 @@ func relatedOf(a asked, tried []*triedManifest, pruned []prunedObject) []seed.Re
 
 // namespaceOf returns the namespace that a target belongs to: its own, that which it is, or that of a volume's claim;
 // empty if there is none.
-func namespaceOf(ctx context.Context, opened *connect.Cluster, t connect.Target) (string, error) {
+func (o *Options) namespaceOf(ctx context.Context, opened *connect.Cluster, t connect.Target) (string, error) {
 	switch t.Kind.GroupKind() {
 	case namespaceKind:
 		return t.Name, nil
 	case volumeKind:
 		volume, err := opened.Reader.Object(ctx, t.Kind, "", t.Name)
-		if err != nil {
+		switch {
+		case err == nil:
+			return claimNamespace(ctx, opened, volume), nil
+		case apierrors.IsNotFound(err):
 			return "", opened.NotFound(ctx, t)
+		case apierrors.IsForbidden(err):
+			return "", o.cluster.ForbiddenError([]connect.Target{t}, false)
 		}
-		namespace, _, err := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
-		return namespace, err
+		return "", o.cluster.ExplainReadError(t, err)
 	}
 	return t.Namespace, nil
+}
+
+// claimNamespace returns the namespace of a volume's claim; empty if it has none, or if the namespace is gone.
+func claimNamespace(ctx context.Context, opened *connect.Cluster, volume *unstructured.Unstructured) string {
+	// A server has checked that it is text.
+	name, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
+	kind, served, err := opened.Kinds.Lookup(namespaceKind.WithVersion("v1"))
+	if name == "" || err != nil || !served {
+		return name
+	}
+	if _, err := opened.Reader.Metadata(ctx, kind, "", name); apierrors.IsNotFound(err) {
+		return ""
+	}
+	return name
 }
 
 // dependentsNotes says of objects in no namespace that what depends on them may be elsewhere.

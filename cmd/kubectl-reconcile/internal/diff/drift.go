@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 )
 
@@ -56,12 +57,7 @@ func (o *Options) printDrift(out io.Writer, made *madePlan) error {
 
 // objectName spells an object as kubectl does.
 func objectName(obj *unstructured.Unstructured, namespaced bool) string {
-	gvk := obj.GroupVersionKind()
-	name := strings.ToLower(gvk.Kind)
-	if gvk.Group != "" {
-		name += "." + gvk.Group
-	}
-	name += "/" + obj.GetName()
+	name := cluster.Kind{GroupVersionKind: obj.GroupVersionKind()}.String() + "/" + obj.GetName()
 	if namespaced && obj.GetNamespace() != "" {
 		return obj.GetNamespace() + " " + name
 	}

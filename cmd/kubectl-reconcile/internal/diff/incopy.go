@@ -141,15 +141,22 @@ func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []pla
 	}
 	for _, m := range job.first {
 		namespace := cmp.Or(m.Object.GetNamespace(), o.namespace)
+		// The key of an object in no namespace is its name, which stands where other keys have their namespace.
 		options.Namespaces = append(options.Namespaces, namespace, m.Object.GetName())
 	}
 	if job.change == nil {
 		return options
 	}
+	if options.Only == nil {
+		options.Only = []plan.ObjectID{} // nil would be all objects
+	}
 	for _, m := range slices.Concat(job.given, job.first) {
-		obj := m.Object
-		options.Only = append(options.Only,
-			plan.ObjectID{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		id := plan.ObjectID{Kind: m.Object.GetKind(), Namespace: m.Object.GetNamespace(), Name: m.Object.GetName()}
+		options.Only = append(options.Only, id)
+		if id.Namespace == "" { // it is in no namespace, or is applied in that of the command
+			id.Namespace = o.namespace
+			options.Only = append(options.Only, id)
+		}
 	}
 	for _, p := range job.pruned {
 		options.Only = append(options.Only, plan.ObjectID{Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name})

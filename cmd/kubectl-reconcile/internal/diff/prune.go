@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
 // pruning is --prune: what `kubectl apply --prune` would delete is deleted with the change. It mirrors
@@ -180,15 +180,15 @@ func (p *pruning) kinds(served *cluster.Kinds) ([]cluster.Kind, error) {
 }
 
 // pruneOnCluster returns what an apply would delete in the cluster; nothing without --prune.
-func (o *Options) pruneOnCluster(ctx context.Context, opened *connect.Cluster, tried []*triedManifest) (
-	[]prunedObject, []string, error) {
+func (o *Options) pruneOnCluster(ctx context.Context, config *rest.Config, kinds *cluster.Kinds,
+	tried []*triedManifest) ([]prunedObject, []string, error) {
 	if o.prune == nil {
 		return nil, nil, nil
 	}
 	var visited []visitedObject
 	for _, t := range tried {
 		v := visitedObject{
-			resource:  t.resource.GroupResource(),
+			resource:  t.kind.GroupResource(),
 			namespace: t.manifest.Object.GetNamespace(), name: t.manifest.Object.GetName(),
 		}
 		if t.after != nil {
@@ -198,8 +198,20 @@ func (o *Options) pruneOnCluster(ctx context.Context, opened *connect.Cluster, t
 			visited = append(visited, v)
 		}
 	}
-	out, notes, err := o.prune.find(ctx, o.cluster.Config, opened.Kinds, visited)
+	out, notes, err := o.prune.find(ctx, config, kinds, visited)
 	return out, notes, o.explain(err)
+}
+
+// keepPruned leaves out objects that no copy has, with a line for each.
+func keepPruned(copied *seed.Copy, pruned []prunedObject) (kept []prunedObject, notes []string) {
+	for _, p := range pruned {
+		if _, found := copied.Find(p.Kind.GroupResource(), p.Namespace, p.Name); found {
+			kept = append(kept, p)
+		} else {
+			notes = append(notes, notCopied(p.Kind, p.Name))
+		}
+	}
+	return kept, notes
 }
 
 // deletePruned deletes objects in a session as `kubectl apply --prune` does. What is not there is passed over.

@@ -10,19 +10,29 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// print prints the plan as it was asked for.
+// print prints the plan as it was asked for. Where what is not in the plan has no place in the output, it is printed on
+// stderr.
 func (o *Options) print(ctx context.Context, made *madePlan) error {
 	out := o.streams.Out
+	if o.summary || o.output == "name" {
+		for _, line := range made.leftOut {
+			if _, err := fmt.Fprintln(o.streams.ErrOut, cli.OneLine(line)); err != nil {
+				return err
+			}
+		}
+	}
 	switch {
 	case o.output == "name":
 		return cli.WriteNames(out, made.Objects, func(obj plan.Object) string {
-			return strings.ToLower(kindAndGroup(obj.ObjectID)) + "/" + obj.Name
+			gvk := obj.Resource.GroupVersion().WithKind(obj.Kind)
+			return cluster.Kind{GroupVersionKind: gvk}.String() + "/" + obj.Name
 		})
 	case o.output != "":
 		return cli.WriteDocument(out, o.output, o.document(made))
@@ -38,14 +48,6 @@ func (o *Options) print(ctx context.Context, made *madePlan) error {
 	}
 	_, err := fmt.Fprintln(out, cli.Wrap(out, o.summaryLine(made)))
 	return err
-}
-
-// kindAndGroup is a kind as `kubectl get -o name` spells it, but in upper case where it is.
-func kindAndGroup(id plan.ObjectID) string {
-	if id.Resource.Group == "" {
-		return id.Kind
-	}
-	return id.Kind + "." + id.Resource.Group
 }
 
 // printSteps prints a row for each write of the steps that are shown, and the lines below the table.

@@ -12,8 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
 // triedManifest is an object of -f, and what the cluster would make of it.
@@ -22,9 +25,12 @@ type triedManifest struct {
 	// known is false for a kind that the cluster does not serve, and newNamespace is true for an object whose namespace
 	// it does not have: both may be made by another object of -f. Such objects are not tried on the cluster.
 	known, newNamespace bool
-	resource            schema.GroupVersionResource
+	kind                cluster.Kind
 	after               *unstructured.Unstructured // nil if it was not tried
 }
+
+// exists reports whether the cluster has the object: a dry run gives none that it would create a resourceVersion.
+func (t *triedManifest) exists() bool { return t.after != nil && t.after.GetResourceVersion() != "" }
 
 // tryOnCluster has the cluster apply the objects in dry run, with its webhooks and defaults. Objects without a
 // namespace get that of the connection.
@@ -39,8 +45,9 @@ func (o *Options) tryOnCluster(ctx context.Context, opened *connect.Cluster, cha
 	}
 	var out []*triedManifest
 	var errs []error
+	made := definedBy(change)
 	for _, m := range change {
-		t, err := o.try(ctx, opened, client, m, definedBy(change))
+		t, err := o.try(ctx, opened, client, m, made)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m, o.cluster.Explain(err)))
 			continue
@@ -85,13 +92,13 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 	case m.Object.GetName() == "":
 		return nil, errors.New("it has no name")
 	}
-	t := &triedManifest{manifest: m, known: true, resource: kind.GVR()}
-	var objects dynamic.ResourceInterface = client.Resource(t.resource)
+	t := &triedManifest{manifest: m, known: true, kind: kind}
+	var objects dynamic.ResourceInterface = client.Resource(kind.GVR())
 	if kind.Namespaced {
 		if m.Object.GetNamespace() == "" {
 			m.Object.SetNamespace(o.namespace)
 		}
-		objects = client.Resource(t.resource).Namespace(m.Object.GetNamespace())
+		objects = client.Resource(kind.GVR()).Namespace(m.Object.GetNamespace())
 	}
 	apply := o.apply
 	apply.DryRun = true
@@ -101,6 +108,36 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 		return t, nil
 	}
 	return t, err
+}
+
+// keepCopied leaves out objects that the cluster has and the copy does not: the plan would show them as created. A line
+// says so of those that no copy has, such as webhooks; it is an error if the kind could not be read.
+func (o *Options) keepCopied(copied *seed.Copy, tried []*triedManifest) (
+	kept []*triedManifest, notes []string, err error) {
+	var errs []error
+	for _, t := range tried {
+		resource := t.kind.GroupResource()
+		if t.exists() {
+			_, found := copied.Find(resource, t.after.GetNamespace(), t.after.GetName())
+			switch {
+			case found:
+			case copied.Unread(resource):
+				err := fmt.Errorf("%s: it exists in the cluster and could not be copied", t.manifest)
+				errs = append(errs, cli.WithHint(err, o.cluster.PermissionHint()))
+				continue
+			default:
+				notes = append(notes, notCopied(t.kind, t.after.GetName()))
+				continue
+			}
+		}
+		kept = append(kept, t)
+	}
+	return kept, notes, errors.Join(errs...)
+}
+
+// notCopied is the line about an object of the cluster that no copy has.
+func notCopied(kind cluster.Kind, name string) string {
+	return fmt.Sprintf("not in the plan: %s/%s: it is in the cluster, and is not copied", kind, name)
 }
 
 // writeTried returns a function that writes to the copy what the cluster has answered, or applies what was not tried.

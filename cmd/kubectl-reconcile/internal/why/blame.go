@@ -64,7 +64,7 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 
 // isSecret reports whether a field may hold data of a Secret: all do but a few, as annotations may have a copy of it.
 func isSecret(obj *unstructured.Unstructured, path inspect.FieldPath) bool {
-	if obj.GetKind() != "Secret" || obj.GetAPIVersion() != "v1" {
+	if !inspect.IsSecret(obj) {
 		return false
 	}
 	shown := []string{"type", "immutable", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"}

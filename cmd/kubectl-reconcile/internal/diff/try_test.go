@@ -1,0 +1,81 @@
+package diff
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
+)
+
+func TestDefinedBy(t *testing.T) {
+	const definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: "
+	widgets := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	for _, row := range []struct {
+		reason string
+		change []string
+		want   defined
+	}{
+		{"nothing", nil, defined{}},
+		{"a definition makes its kind", []string{definition + "{group: example.com, names: {kind: Widget}}}"},
+			defined{kinds: []schema.GroupKind{widgets}}},
+		{"a namespace", []string{"{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"},
+			defined{namespaces: []string{"shop"}}},
+		{"a kind of that name in another group makes none", []string{
+			"{apiVersion: example.com/v1, kind: Namespace, metadata: {name: shop}}"}, defined{}},
+		{"fields of other types make a kind that no object has", []string{definition + "{group: 1, names: Widget}}"},
+			defined{kinds: []schema.GroupKind{{}}}},
+	} {
+		got := definedBy(manifests(t, row.change...))
+		if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(defined{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
+
+func TestKeepCopied(t *testing.T) {
+	copied, err := seed.FromFiles([]seed.File{{Object: object(t,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: copied, "+there+"}}")}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied.Incomplete = []cluster.Incomplete{{Group: "apps", Resource: "deployments"}}
+	o := &Options{cluster: &connect.Connection{Config: &rest.Config{}}}
+	unknown := tried(t, widgetType, "namespace: shop, name: new", "")
+	unknown.known, unknown.kind = false, cluster.Kind{}
+	for _, row := range []struct {
+		reason string
+		tried  *triedManifest
+		kept   bool
+		note   string
+		err    string
+	}{
+		{"the copy has it", tried(t, configMapType, "namespace: shop, name: copied", there), true, "", ""},
+		{"the cluster does not have it", tried(t, configMapType, "namespace: shop, name: a", `uid: "2"`), true, "", ""},
+		{"it may not be listed, and is not there", tried(t, deploymentType, "namespace: shop, name: new", `uid: "2"`),
+			true, "", ""},
+		{"it may not be listed, and is there", tried(t, deploymentType, "namespace: shop, name: web", there), false, "",
+			"x.yaml: deployment.apps/web: it exists in the cluster and could not be copied"},
+		{"no copy has it", tried(t, configMapType, "namespace: shop, name: other", there), false,
+			"not in the plan: configmap/other: it is in the cluster, and is not copied", ""},
+		{"another object of -f makes its namespace", tried(t, configMapType, "namespace: new, name: a", ""), true,
+			"", ""},
+		{"another object of -f makes its kind", unknown, true, "", ""},
+	} {
+		kept, notes, err := o.keepCopied(copied, []*triedManifest{row.tried})
+		note, text := "", ""
+		if len(notes) > 0 {
+			note = notes[0]
+		}
+		if err != nil {
+			text = err.Error()
+		}
+		if len(kept) == 1 != row.kept || note != row.note || text != row.err {
+			t.Errorf("%s: kept %t, note %q, error %q", row.reason, len(kept) == 1, note, text)
+		}
+	}
+}
