@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func pod(name, node string) *unstructured.Unstructured {
@@ -107,5 +108,35 @@ func TestListOrderOfGeneratedNames(t *testing.T) {
 	}
 	if n.listOrder("shop", "web-older") != "shop/web-older" {
 		t.Error("a name that was there is not itself")
+	}
+}
+
+// TestInitialCauses: what else was there at the beginning is no cause beside the object itself, whose handler may not
+// have known it yet.
+func TestInitialCauses(t *testing.T) {
+	p := New()
+	watch := func(kind, name string, initial bool) trace.Cause {
+		return trace.Cause{Type: trace.CauseWatch, Watch: &trace.Watch{
+			Event: trace.Added, Initial: initial, Object: trace.Object{Kind: kind, Namespace: "shop", Name: name},
+		}}
+	}
+	own, pod, later := watch("ReplicaSet", "web", true), watch("Pod", "web-x", true), watch("Pod", "web-y", false)
+	for _, test := range []struct {
+		reason string
+		causes []trace.Cause
+		want   []string
+	}{
+		{"the object alone", []trace.Cause{own}, []string{"web"}},
+		{"with one that it owns", []trace.Cause{pod, own}, []string{"web"}},
+		{"with one that came later", []trace.Cause{pod, own, later}, []string{"web-y", "web"}},
+		{"without the object", []trace.Cause{pod}, []string{"web-x"}},
+	} {
+		var got []string
+		for _, c := range p.causes(test.causes, "shop/web") {
+			got = append(got, c.Object.Name)
+		}
+		if diff := gocmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (p *Planner) stepOf(r *record) *Step {
 	if step.Outcome != trace.Done {
 		step.Error = p.names.replace(r.end.Error)
 	}
-	step.Causes = p.causes(r.start.Causes)
+	step.Causes = p.causes(r.start.Causes, step.Key)
 	for _, request := range r.refused {
 		if request.Code == http.StatusConflict && request.Reason == "Conflict" {
 			continue // the controller reads the object again
@@ -171,8 +171,9 @@ func (p *Planner) refusal(r *trace.Request) Write {
 	}
 }
 
-// causes returns causes as they are in a plan, in an order that does not depend on which informer was faster.
-func (p *Planner) causes(of []trace.Cause) []Cause {
+// causes returns the causes of a key as they are in a plan. They do not depend on which informer was faster: some
+// handlers add the key of an owner for each object that was there at the beginning, but only if they know the owner.
+func (p *Planner) causes(of []trace.Cause, key string) []Cause {
 	var all, out []Cause
 	for _, c := range of {
 		all = append(all, p.cause(c))
@@ -184,7 +185,14 @@ func (p *Planner) causes(of []trace.Cause) []Cause {
 			cmp.Compare(a.Object.Name, b.Object.Name)) < 0
 	})
 	seen := slices.ContainsFunc(all, func(c Cause) bool { return c.Type == trace.CauseWatch })
+	isOwn := func(c Cause) bool {
+		return c.Initial && strings.Trim(c.Object.Namespace+"/"+c.Object.Name, "/") == key
+	}
+	own := slices.ContainsFunc(all, isOwn)
 	for _, c := range all {
+		if own && c.Initial && !isOwn(c) {
+			continue
+		}
 		if seen && (c.Type == trace.CauseRetry || c.Type == trace.CauseTimer && c.Object.Kind == "") {
 			continue // whether a delay was over before the watch event came is chance
 		}
