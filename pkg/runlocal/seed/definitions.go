@@ -144,7 +144,7 @@ func (r *reading) serveVersion(kind cluster.Kind, object Object) {
 // readAgain reads the objects of a kind in another version.
 func (r *reading) readAgain(ctx context.Context, kind cluster.Kind) {
 	if kind.Namespaced && r.o.AllNamespaces {
-		r.list(ctx, cluster.Target{Kind: kind})
+		r.list(ctx, cluster.Target{Kind: kind}, nil)
 		return
 	}
 	r.mu.Lock()
@@ -161,7 +161,7 @@ func (r *reading) readAgain(ctx context.Context, kind cluster.Kind) {
 	}
 	r.mu.Unlock()
 	for namespace := range within {
-		r.list(ctx, cluster.Target{Kind: kind, Namespace: namespace})
+		r.list(ctx, cluster.Target{Kind: kind, Namespace: namespace}, nil)
 	}
 	for _, name := range single {
 		_ = r.get(ctx, kind, "", name) // recorded

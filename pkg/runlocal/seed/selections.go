@@ -9,10 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// selection is a selector in a namespace.
+// selection is a selector of pods in a namespace, and of what is adopted by what has it.
 type selection struct {
 	namespace string
+	adopts    string // a resource; empty if it is pods alone
 	labels.Selector
+}
+
+// selects reports whether a member is selected.
+func (s *selection) selects(m *member) bool {
+	resource := m.group.target.Kind.Resource
+	return (resource == "pods" || resource == s.adopts && m.orphan) &&
+		s.namespace == m.group.target.Namespace && s.Matches(m.labels)
+}
+
+// adopts returns the resource of the objects, beside pods, that the controller of a workload adopts if they have its
+// labels and no controller; empty if there is none: see k8s.io/kubernetes/pkg/controller/controller_ref_manager.go.
+func adopts(resource schema.GroupResource) string {
+	switch resource.String() {
+	case "deployments.apps":
+		return "replicasets"
+	case "statefulsets.apps", "daemonsets.apps":
+		return "controllerrevisions"
+	}
+	return ""
 }
 
 // spec is what is looked at of an object that selects pods or makes them.
@@ -63,19 +83,16 @@ func selectorOf(resource schema.GroupResource, data json.RawMessage) labels.Sele
 	return out
 }
 
-// wantSelected marks the pods as needed that the selections select, and reports whether any is new.
+// wantSelected marks what the selections select as needed, and reports whether any is new.
 func (r *reading) wantSelected() bool {
 	follow := r.selections()
 	found := false
-	for _, m := range r.related.members {
-		if m.wanted || m.kind.Resource != "pods" {
+	for uid, m := range r.related.members {
+		if r.related.wanted[uid] {
 			continue
 		}
-		followed := slices.ContainsFunc(follow, func(s selection) bool {
-			return s.namespace == m.namespace && s.Matches(m.labels)
-		})
-		if followed {
-			r.related.wantTree(m)
+		if slices.ContainsFunc(follow, func(s selection) bool { return s.selects(m) }) {
+			r.related.want(uid)
 			found = true
 		}
 	}
@@ -86,9 +103,9 @@ func (r *reading) wantSelected() bool {
 // count if they select a pod that is needed, or one that would be made.
 func (r *reading) selections() []selection {
 	pods := map[string][]labels.Set{} // by namespace: labels of pods that are needed, or would be made
-	for _, m := range r.related.members {
-		if m.wanted && m.kind.Resource == "pods" {
-			pods[m.namespace] = append(pods[m.namespace], m.labels)
+	for uid, m := range r.related.members {
+		if target := &m.group.target; r.related.wanted[uid] && target.Kind.Resource == "pods" {
+			pods[target.Namespace] = append(pods[target.Namespace], m.labels)
 		}
 	}
 	var follow, shared []selection
@@ -106,9 +123,9 @@ func (r *reading) selections() []selection {
 		switch {
 		case selector == nil:
 		case always || isWorkload(resource):
-			follow = append(follow, selection{namespace, selector})
+			follow = append(follow, selection{namespace, adopts(resource), selector})
 		case selectsPods(resource):
-			shared = append(shared, selection{namespace, selector})
+			shared = append(shared, selection{namespace, "", selector})
 		}
 	}
 	for k, object := range r.objects {
