@@ -42,7 +42,7 @@ func (p *Planner) isDue(k queueKey, d tap.DelayedKey) bool {
 	return known.soon
 }
 
-// noteFailure counts the failures of the key that was reconciled. Steps of other keys, such as those of timer loops that
+// noteFailure counts the failures of the key that was reconciled. Steps of others, such as those of timer loops that
 // ran meanwhile, do not count.
 func (p *Planner) noteFailure(k queueKey, step *Step) {
 	if step.Controller != k.controller || step.Key != p.names.key(k.key) {

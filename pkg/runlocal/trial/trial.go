@@ -208,8 +208,8 @@ func begin(objects []Object) ([]Attempt, []controllers.Controller, error) {
 	return attempts, selected, nil
 }
 
-// release has the keys of the attempts reconciled, each once, and returns when all are that are there, or ctx ends. When
-// handlers have handled all that was listed, the key of an object that exists is held.
+// release has the keys of the attempts reconciled, each once, and returns when all are that are there, or ctx ends.
+// When handlers have handled all that was listed, the key of an object that exists is held.
 func release(ctx context.Context, session *runlocal.Session, record *record) {
 	if session.WaitHeld(ctx) != nil {
 		return
