@@ -2,6 +2,7 @@ package runlocal
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
@@ -25,8 +26,8 @@ func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
 // heldPollInterval is how often WaitHeld looks at first: most reconciles take less than a millisecond.
 const heldPollInterval = 200 * time.Microsecond
 
-// WaitHeld returns as soon as nothing is under way but keys that are held, or that are due later; or the
-// error of ctx. In the sandbox every handler has then handled every watch event.
+// WaitHeld returns as soon as nothing is under way but keys that are held, or that are due later; or the error of ctx.
+// In the sandbox every handler has then handled every watch event; on a cluster, all that was listed at the start.
 func (s *Session) WaitHeld(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -46,7 +47,14 @@ func (s *Session) WaitHeld(ctx context.Context) error {
 
 // idleButHeld is idle for all keys but those that are held.
 func (s *Session) idleButHeld(state tap.State) bool {
-	return state.IdleButHeld() && s.allHandled(state)
+	return state.IdleButHeld() && s.allHandled(state) && (s.server != nil || s.delivered(state))
+}
+
+// delivered reports whether every handler has handled all that informers listed when the session started.
+func (s *Session) delivered(state tap.State) bool {
+	return !slices.ContainsFunc(state.Controllers, func(c tap.ControllerState) bool {
+		return !s.tap.Controller(c.Name).Delivered()
+	})
 }
 
 // accountController is the short name of the controller without whose account in a namespace pods are refused there.

@@ -20,7 +20,7 @@ import (
 )
 
 // names replaces what is random in a session, or the time, by words that are the same in every one: names that the API
-// generated, uids, addresses and ports. Its methods may be called concurrently.
+// generated, uids, addresses and ports. Its methods may be called concurrently, but for give and those that say so.
 type names struct {
 	began time.Time
 	uids  atomic.Int64
@@ -42,7 +42,8 @@ func newNames(began time.Time) *names {
 	}
 }
 
-// give makes the texts of an object be left as they are.
+// give makes the texts of an object be left as they are. It must not be called concurrently with other methods than
+// listOrder and newUID.
 func (n *names) give(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -169,11 +170,13 @@ func (n *names) newUID(r schema.GroupResource) types.UID {
 	return types.UID(fmt.Sprintf("ffffffff-ffff-4fff-bfff-%012x", 1<<48-n.uids.Add(1)))
 }
 
+// next counts what is named alike. n.mu must be held.
 func (n *names) next(of string) int {
 	n.counts[of]++
 	return n.counts[of]
 }
 
+// word has a text replaced from now on. n.mu must be held.
 func (n *names) word(from, to string) {
 	n.words[from], n.replacer = to, nil
 }

@@ -42,12 +42,14 @@ func (p *Planner) isDue(k queueKey, d tap.DelayedKey) bool {
 	return known.soon
 }
 
-// noteFailure counts the failures of the key that was reconciled.
+// noteFailure counts the failures of the key that was reconciled. Steps of others, such as those of timer loops that
+// ran meanwhile, do not count.
 func (p *Planner) noteFailure(k queueKey, step *Step) {
+	if step.Controller != k.controller || step.Key != p.names.key(k.key) {
+		return
+	}
 	if step.Error == "" {
-		if step.Controller == k.controller {
-			delete(p.failures, k)
-		}
+		delete(p.failures, k)
 		return
 	}
 	f := p.failures[k]

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -40,6 +43,24 @@ func manifests(t testing.TB, text string) []runlocal.Manifest {
 // planOf returns the plan for a change of objects that have settled, or for the objects without a change.
 func planOf(t testing.TB, from, change string, o Options) *Plan {
 	t.Helper()
+	if change == "" {
+		return planFor(t, from, nil, o)
+	}
+	applied := manifests(t, change)
+	for _, m := range applied {
+		o.Given = append(o.Given, m.Object)
+	}
+	return planFor(t, from, func(ctx context.Context, s *runlocal.Session) error {
+		_, err := s.ApplyWith(ctx, "default", applied, runlocal.KubectlApply{}.Write)
+		return err
+	}, o)
+}
+
+// planFor is planOf for a change that is a function; nil is none.
+func planFor(
+	t testing.TB, from string, change func(context.Context, *runlocal.Session) error, o Options,
+) *Plan {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	planner := New()
@@ -62,18 +83,11 @@ func planOf(t testing.TB, from, change string, o Options) *Plan {
 	if _, err := s.ApplyWith(ctx, "default", manifests(t, from), runlocal.KubectlApply{}.Write); err != nil {
 		t.Fatal(err)
 	}
-	if change != "" {
+	if change != nil {
 		if err := planner.Settle(ctx); err != nil {
 			t.Fatal(err)
 		}
-		applied := manifests(t, change)
-		for _, m := range applied {
-			o.Given = append(o.Given, m.Object)
-		}
-		o.Change = func(ctx context.Context) error {
-			_, err := s.ApplyWith(ctx, "default", applied, runlocal.KubectlApply{}.Write)
-			return err
-		}
+		o.Change = func(ctx context.Context) error { return change(ctx, s) }
 	}
 	p, err := planner.Run(ctx, o)
 	if err != nil {
@@ -215,6 +229,25 @@ func TestNextAndSteps(t *testing.T) {
 	p = planOf(t, deployment(2, "a"), "", Options{Steps: 1})
 	if diff := cmp.Diff(want, shortNames(outline(p))); diff != "" || p.End != EndSteps {
 		t.Errorf("one step was asked for: %q, %q", outline(p), p.End)
+	}
+}
+
+// TestNextWaits: a key that is put off at the beginning is reconciled when its time has come, and not only waited for.
+func TestNextWaits(t *testing.T) {
+	job := `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: task}
+spec:
+  template:
+    spec: {restartPolicy: Never, nodeSelector: {no: such}, containers: [{name: c, image: i}]}`
+	// Changes of pods have the Job reconciled a second later.
+	p := planFor(t, job, func(ctx context.Context, s *runlocal.Session) error {
+		pods := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("default")
+		return pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}, Options{Next: true})
+	if !slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Controller == "job" }) {
+		t.Errorf("it ends with %s before the Job is reconciled: %q", p.End, outline(p))
 	}
 }
 

@@ -249,10 +249,13 @@ func (p *Planner) runSteps(ctx context.Context, o Options) error {
 			p.plan.End, p.plan.Loop = EndLimit, repeating(p.plan.Steps)
 			return nil
 		}
-		if err := p.reconcile(ctx, next[0]); err != nil {
+		released, err := p.reconcile(ctx, next[0])
+		if err != nil {
 			return err
 		}
-		delete(first, next[0].queueKey)
+		if released {
+			delete(first, next[0].queueKey)
+		}
 		next = next[1:]
 	}
 }
@@ -268,27 +271,28 @@ func (p *Planner) controllerSteps() int {
 	return n
 }
 
-// reconcile has one key reconciled, or waits until it can be. It sets changed if other keys may wait than before.
-func (p *Planner) reconcile(ctx context.Context, c candidate) error {
+// reconcile has one key reconciled, or waits until it can be, and reports whether it was. It sets changed if other keys
+// may wait than before.
+func (p *Planner) reconcile(ctx context.Context, c candidate) (bool, error) {
 	if !c.ready {
 		p.changed = true
 		if err := waitUntil(ctx, dueTime(p.session.State(), c.queueKey)); err != nil {
-			return err
+			return false, err
 		}
-		return p.session.WaitHeld(ctx)
+		return false, p.session.WaitHeld(ctx)
 	}
 	if !p.session.ReleaseKey(c.controller, c.queue, c.key) {
 		p.changed = true
-		return p.session.WaitHeld(ctx)
+		return false, p.session.WaitHeld(ctx)
 	}
 	if err := p.session.WaitHeld(ctx); err != nil {
-		return fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
+		return true, fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
 	}
 	p.rounds++
 	steps := len(p.plan.Steps)
 	err := p.collect(c.queueKey)
 	p.changed = p.changed || len(p.plan.Steps) != steps || len(p.failures) > 0
-	return err
+	return true, err
 }
 
 // dueTime returns when the delay of a key is over; zero if it has none.

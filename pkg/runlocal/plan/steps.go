@@ -308,7 +308,7 @@ func (p *Planner) append(step *Step, of queueKey) {
 	if changes {
 		p.accepted++
 	}
-	if step.Controller != "" {
+	if of != (queueKey{}) {
 		p.noteFailure(of, step)
 	}
 	if len(step.Writes) == 0 && step.Error == "" {

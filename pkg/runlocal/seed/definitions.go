@@ -83,9 +83,8 @@ func (r *reading) readStored(ctx context.Context, kind cluster.Kind) {
 	r.mu.Lock()
 	object := r.objects[k]
 	r.mu.Unlock()
-	var d definition
-	if err := json.Unmarshal(object.JSON, &d); err != nil {
-		r.drop(kind, ReasonUndefined, "their CustomResourceDefinition could not be decoded")
+	d, ok := r.definitionOf(kind, object)
+	if !ok {
 		return
 	}
 	stored := ""
@@ -102,17 +101,23 @@ func (r *reading) readStored(ctx context.Context, kind cluster.Kind) {
 			r.readAgain(ctx, kind)
 		}
 	}
-	r.serveVersion(kind, object)
+	r.serveVersion(kind, object, d)
+}
+
+// definitionOf decodes the definition of a custom resource; if it cannot be, the custom resource is left out.
+func (r *reading) definitionOf(kind cluster.Kind, object Object) (*definition, bool) {
+	d := &definition{}
+	if err := json.Unmarshal(object.JSON, d); err != nil {
+		r.drop(kind, ReasonUndefined, "their CustomResourceDefinition could not be decoded")
+		return nil, false
+	}
+	return d, true
 }
 
 // serveVersion makes the definition of a custom resource, whose objects are in the version of kind, that of a copy: it
-// serves this version alone unless it is the one in which they are stored, and no webhook converts to others.
-func (r *reading) serveVersion(kind cluster.Kind, object Object) {
-	var d definition
-	if err := json.Unmarshal(object.JSON, &d); err != nil {
-		r.drop(kind, ReasonUndefined, "their CustomResourceDefinition could not be decoded")
-		return
-	}
+// serves this version alone unless it is the one in which they are stored, and no webhook converts to others. d is
+// object, the definition, decoded.
+func (r *reading) serveVersion(kind cluster.Kind, object Object, d *definition) {
 	stored, others := false, []string{}
 	for _, v := range d.Spec.Versions {
 		stored = stored || v.Storage && v.Served && v.Name == kind.Version
@@ -144,7 +149,7 @@ func (r *reading) serveVersion(kind cluster.Kind, object Object) {
 // readAgain reads the objects of a kind in another version.
 func (r *reading) readAgain(ctx context.Context, kind cluster.Kind) {
 	if kind.Namespaced && r.o.AllNamespaces {
-		r.list(ctx, cluster.Target{Kind: kind})
+		r.list(ctx, cluster.Target{Kind: kind}, nil)
 		return
 	}
 	r.mu.Lock()
@@ -161,7 +166,7 @@ func (r *reading) readAgain(ctx context.Context, kind cluster.Kind) {
 	}
 	r.mu.Unlock()
 	for namespace := range within {
-		r.list(ctx, cluster.Target{Kind: kind, Namespace: namespace})
+		r.list(ctx, cluster.Target{Kind: kind, Namespace: namespace}, nil)
 	}
 	for _, name := range single {
 		_ = r.get(ctx, kind, "", name) // recorded

@@ -11,6 +11,7 @@
 //	scope.go        which kinds are read, where, and in which version
 //	lists.go        the reading of many lists at a time, bounded by Options.MaxObjects
 //	related.go      the workloads that the plan for some objects needs
+//	selections.go   which of them are selected by labels
 //	owners.go       the owners of what was read, wherever they are
 //	definitions.go  the CustomResourceDefinitions of custom resources, and the versions in which these are kept
 //	pairs.go        what is kept only with its counterpart: volumes with claims, addresses with Services

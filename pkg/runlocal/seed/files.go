@@ -60,7 +60,9 @@ func FromFiles(files []File, maxObjects int) (*Copy, error) {
 			r.drop(kind, ReasonUndefined, "their CustomResourceDefinition is not among the objects")
 			continue
 		}
-		r.serveVersion(kind, object)
+		if d, ok := r.definitionOf(kind, object); ok {
+			r.serveVersion(kind, object, d)
+		}
 	}
 	r.noteAbsentOwners()
 	if err := r.addNodes(files); err != nil {

@@ -64,7 +64,7 @@ func newReading(o *Options) *reading {
 	slices.Sort(r.namespaces)
 	r.namespaces = slices.Compact(r.namespaces)
 	if o.restricted() {
-		r.related = &related{members: map[types.UID]*member{}, ownedBy: map[types.UID][]*member{}}
+		r.related = newRelated()
 	}
 	r.incomplete = o.Kinds.Incomplete()
 	return r
@@ -83,7 +83,8 @@ func (r *reading) do(ctx context.Context, step func(context.Context) error) erro
 }
 
 // readScope reads the namespaces, all lists, and the roots that are in none of them. The lists are those of a single
-// state, if the server still has it: what a controller does in between is in the copy whole, or not at all.
+// state, if the server still has it: what a controller does in between is in the copy whole, or not at all. That does
+// not hold of what is read one by one, such as few workloads for Options.Related, which may be newer.
 func (r *reading) readScope(ctx context.Context) error {
 	r.at = r.newest(ctx)
 	var running sync.WaitGroup
@@ -92,7 +93,7 @@ func (r *reading) readScope(ctx context.Context) error {
 		if r.related != nil && target.Kind.Namespaced && isWorkload(target.Kind.GroupResource()) {
 			workloads = append(workloads, target)
 		} else {
-			running.Go(func() { r.list(ctx, target) })
+			running.Go(func() { r.list(ctx, target, nil) })
 		}
 	}
 	if r.related != nil {
@@ -167,10 +168,14 @@ func (r *reading) newest(ctx context.Context) string {
 	return version
 }
 
-// list reads a list. What cannot be read is recorded.
-func (r *reading) list(ctx context.Context, target cluster.Target) {
+// list reads a list, and adds the objects with one of the names; nil is all. What cannot be read is recorded.
+func (r *reading) list(ctx context.Context, target cluster.Target, names map[string]bool) {
 	version, err := r.o.Reader.ListJSON(ctx, target, cluster.ListOptions{At: r.at}, func(data json.RawMessage) error {
-		return r.add(target.Kind, data)
+		var h header
+		if err := json.Unmarshal(data, &h); err != nil || names != nil && !names[h.Metadata.Name] {
+			return err
+		}
+		return r.addWith(&h, target.Kind, data)
 	})
 	if err != nil {
 		r.fail(ctx, target, err)
@@ -232,6 +237,11 @@ func (r *reading) add(kind cluster.Kind, data json.RawMessage) error {
 	if err := json.Unmarshal(data, &h); err != nil {
 		return err
 	}
+	return r.addWith(&h, kind, data)
+}
+
+// addWith is add for an object whose header has been decoded.
+func (r *reading) addWith(h *header, kind cluster.Kind, data json.RawMessage) error {
 	if kind.GroupResource() == secrets && !r.o.WithSecrets {
 		var err error
 		if data, err = withoutSecretData(data); err != nil {
@@ -249,12 +259,7 @@ func (r *reading) add(kind cluster.Kind, data json.RawMessage) error {
 	r.uids[object.UID] = true
 	r.raise(m.ResourceVersion)
 	if r.limit > 0 && len(r.objects) > r.limit {
-		most := countKinds(maps.Values(r.objects))
-		sort.SliceStable(most, func(i, j int) bool {
-			a, b := most[i], most[j]
-			return cmp.Compare(b.Objects, a.Objects) < 0
-		})
-		err := &TooManyObjectsError{Limit: r.limit, Most: most[:min(len(most), 3)]}
+		err := &TooManyObjectsError{Limit: r.limit, Most: mostOf(countKinds(maps.Values(r.objects)))}
 		r.cancel(err)
 		return err
 	}
@@ -307,6 +312,15 @@ func (r *reading) result() *Copy {
 	}
 	sort.Slice(c.LeftOut, func(i, j int) bool { return c.LeftOut[i].compare(c.LeftOut[j]) < 0 })
 	return c
+}
+
+// mostOf returns the kinds with the most objects, the largest first.
+func mostOf(counts []KindCount) []KindCount {
+	sort.SliceStable(counts, func(i, j int) bool {
+		a, b := counts[i], counts[j]
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), a.Kind.Compare(b.Kind)) < 0
+	})
+	return counts[:min(len(counts), 3)]
 }
 
 // countKinds counts objects by kind, sorted by kind.

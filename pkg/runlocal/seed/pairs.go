@@ -13,7 +13,7 @@ import (
 
 // keepPairs removes what stands for something that is not in the copy, where controllers would act on that: a volume
 // whose claim is not there would be released, an address whose Service is not there would be freed, and the Lease of a
-// node that is not there has no use.
+// node that is not there has no use. One that cannot be decoded is kept: the session that loads it reports that.
 func (r *reading) keepPairs() {
 	for k, object := range r.objects {
 		var keep bool
@@ -27,8 +27,8 @@ func (r *reading) keepPairs() {
 			err := json.Unmarshal(object.JSON, &volume)
 			claim := volume.Spec.ClaimRef
 			claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
-			keep = err == nil && (claim == nil || r.has(claim.Namespace) &&
-				!r.unrelated[key{claims, claim.Namespace, claim.Name}])
+			keep = err != nil || claim == nil || r.has(claim.Namespace) &&
+				!r.unrelated[key{claims, claim.Namespace, claim.Name}]
 		case ipAddresses:
 			var address struct {
 				Spec struct {
@@ -41,7 +41,7 @@ func (r *reading) keepPairs() {
 			}
 			err := json.Unmarshal(object.JSON, &address)
 			of := address.Spec.ParentRef
-			keep = err == nil && r.has(of.Namespace) &&
+			keep = err != nil || r.has(of.Namespace) &&
 				!r.unrelated[key{schema.GroupResource{Resource: of.Resource}, of.Namespace, of.Name}]
 		case leases:
 			_, keep = r.objects[key{resource: nodes, name: object.Name}]
@@ -60,7 +60,7 @@ func (r *reading) has(namespace string) bool {
 	return r.o.AllNamespaces || slices.Contains(r.namespaces, namespace)
 }
 
-// leaveOutWebhooks removes the configurations of admission webhooks.
+// leaveOutWebhooks removes the configurations of admission webhooks, and records those that may have any.
 func (r *reading) leaveOutWebhooks() {
 	for k, object := range r.objects {
 		if k.resource.Group != admissionGroup || k.resource.Resource != "validatingwebhookconfigurations" &&
@@ -70,9 +70,9 @@ func (r *reading) leaveOutWebhooks() {
 		var configuration struct {
 			Webhooks []struct{} `json:"webhooks"`
 		}
-		_ = json.Unmarshal(object.JSON, &configuration) // then it counts as without webhooks
+		err := json.Unmarshal(object.JSON, &configuration)
 		delete(r.objects, k)
-		if len(configuration.Webhooks) > 0 {
+		if err != nil || len(configuration.Webhooks) > 0 {
 			r.leaveOut(LeftOut{
 				Group: k.resource.Group, Resource: k.resource.Resource, Name: k.name,
 				Objects: len(configuration.Webhooks), Reason: ReasonWebhook,

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -52,28 +53,39 @@ func affectsNoOthers(resource schema.GroupResource) bool {
 	return false
 }
 
-// related are the workloads of the copied namespaces, by their metadata, and those of them that are copied: what the
+// related are the workloads of the copied namespaces, by their metadata, and which of them are copied: what the
 // objects of Options.Related own, what owns them, what is selected by the labels that they select by, and what is
 // selected together with them by Services and budgets; of each whole trees of owners.
 type related struct {
 	members map[types.UID]*member
-	ownedBy map[types.UID][]*member
+	groups  map[key]*group // by resource and namespace
+	missing []cluster.Incomplete
+	// owners and owned are the references between members and, when all other lists have been read, what these have.
+	owners, owned map[types.UID][]types.UID
+	// wanted are those that are copied, and what is in their trees.
+	wanted map[types.UID]bool
+}
+
+// group is the members of a kind in a namespace.
+type group struct {
+	target  cluster.Target
+	members int
 }
 
 // member is a workload.
 type member struct {
-	uid             types.UID
-	kind            cluster.Kind
-	namespace, name string
-	labels          labels.Set
-	owners          []types.UID
-	wanted, read    bool
+	group  *group
+	name   string
+	labels labels.Set
+	orphan bool // no controller owns it
+	read   bool
 }
 
-// selection is a selector in a namespace.
-type selection struct {
-	namespace string
-	labels.Selector
+func newRelated() *related {
+	return &related{
+		members: map[types.UID]*member{}, groups: map[key]*group{},
+		owners: map[types.UID][]types.UID{}, owned: map[types.UID][]types.UID{}, wanted: map[types.UID]bool{},
+	}
 }
 
 // restricted reports whether the copy can be restricted to what Options.Related needs.
@@ -84,20 +96,33 @@ func (o *Options) restricted() bool {
 	})
 }
 
+// membersPerObject is for how many objects whose metadata alone are read one counts that is read whole.
+const membersPerObject = 10
+
 // listMembers reads the metadata of all workloads.
 func (r *reading) listMembers(ctx context.Context, targets []cluster.Target) {
-	missing, _ := r.o.Reader.ListMetadata(ctx, targets, func(t cluster.Target, obj *metav1.PartialObjectMetadata) {
-		m := &member{uid: obj.UID, kind: t.Kind, namespace: obj.Namespace, name: obj.Name, labels: obj.Labels}
-		for _, owner := range obj.OwnerReferences {
-			m.owners = append(m.owners, owner.UID)
-			r.related.ownedBy[owner.UID] = append(r.related.ownedBy[owner.UID], m)
+	for _, t := range targets {
+		r.related.groups[key{resource: t.Kind.GroupResource(), namespace: t.Namespace}] = &group{target: t}
+	}
+	// The error is that of ctx.
+	r.related.missing, _ = r.o.Reader.ListMetadata(ctx, targets, func(
+		t cluster.Target, obj *metav1.PartialObjectMetadata,
+	) {
+		g := r.related.groups[key{resource: t.Kind.GroupResource(), namespace: t.Namespace}]
+		r.related.members[obj.UID] = &member{
+			group: g, name: obj.Name, labels: obj.Labels, orphan: metav1.GetControllerOfNoCopy(obj) == nil,
 		}
-		r.related.members[obj.UID] = m
-	}) // the error is that of ctx
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.incomplete = append(r.incomplete, missing...)
-	r.listed += len(targets) - len(missing)
+		r.related.link(obj.UID, obj.OwnerReferences)
+		g.members++
+		r.countMember()
+	})
+}
+
+// countMember ends the step if the metadata of too many workloads were read.
+func (r *reading) countMember() {
+	if n := len(r.related.members); r.limit > 0 && n > r.limit*membersPerObject {
+		r.cancel(&TooManyObjectsError{Limit: r.limit * membersPerObject, Most: r.related.most()})
+	}
 }
 
 // readRelated reads the workloads that are needed, when all other lists have been read: all, if a namespace has a
@@ -107,37 +132,79 @@ func (r *reading) readRelated(ctx context.Context, targets []cluster.Target) {
 		r.related = nil
 		var running sync.WaitGroup
 		for _, target := range targets {
-			running.Go(func() { r.list(ctx, target) })
+			running.Go(func() { r.list(ctx, target, nil) })
 		}
 		running.Wait()
 		return
 	}
-	for _, root := range r.o.Related {
-		for _, m := range r.related.members {
-			if m.kind.GroupResource() == root.Kind.GroupResource() &&
-				m.namespace == root.Namespace && m.name == root.Name {
-				r.related.wantTree(m)
-			}
-		}
-		if object, ok := r.objects[key{root.Kind.GroupResource(), root.Namespace, root.Name}]; ok {
-			for _, m := range r.related.ownedBy[object.UID] {
-				r.related.wantTree(m)
-			}
-		}
+	r.incomplete = append(r.incomplete, r.related.missing...)
+	r.listed += len(targets) - len(r.related.missing)
+	for _, object := range r.objects {
+		r.related.link(object.UID, object.owners)
 	}
+	r.wantRoots()
 	for ctx.Err() == nil {
-		var running sync.WaitGroup
-		for _, m := range r.related.members {
-			if m.wanted && !m.read {
-				m.read = true
-				running.Go(func() { _ = r.get(ctx, m.kind, m.namespace, m.name) }) // one that is gone is not there
-			}
-		}
-		running.Wait()
+		r.readWanted(ctx)
 		if !r.wantSelected() {
 			return
 		}
 	}
+}
+
+// wantRoots marks the trees of the objects of Options.Related as needed, and those of owners that they are to have.
+func (r *reading) wantRoots() {
+	roots := map[key]bool{}
+	for _, root := range r.o.Related {
+		k := key{root.Kind.GroupResource(), root.Namespace, root.Name}
+		roots[k] = true
+		if object, ok := r.objects[k]; ok {
+			r.related.want(object.UID)
+		}
+		if root.Object != nil {
+			for _, owner := range root.Object.GetOwnerReferences() {
+				r.related.want(owner.UID)
+			}
+		}
+	}
+	for uid, m := range r.related.members {
+		if roots[key{m.group.target.Kind.GroupResource(), m.group.target.Namespace, m.name}] {
+			r.related.want(uid)
+		}
+	}
+}
+
+const (
+	// fewMembers is up to how many workloads of a kind in a namespace are read one by one, rather than by a list.
+	fewMembers = 4
+	// listedPerNeeded is how many objects a list may have for each one that is needed.
+	listedPerNeeded = 10
+)
+
+// readWanted reads the workloads that are needed and were not read: those of a kind by a list, unless they are few of
+// it. One that is gone is not there.
+func (r *reading) readWanted(ctx context.Context) {
+	names := map[*group]map[string]bool{}
+	for uid, m := range r.related.members {
+		if m.read || !r.related.wanted[uid] {
+			continue
+		}
+		m.read = true
+		if names[m.group] == nil {
+			names[m.group] = map[string]bool{}
+		}
+		names[m.group][m.name] = true
+	}
+	var running sync.WaitGroup
+	for g, needed := range names {
+		if len(needed) > fewMembers && len(needed)*listedPerNeeded >= g.members {
+			running.Go(func() { r.list(ctx, g.target, needed) })
+			continue
+		}
+		for name := range needed {
+			running.Go(func() { _ = r.get(ctx, g.target.Kind, g.target.Namespace, name) }) // recorded
+		}
+	}
+	running.Wait()
 }
 
 // needsAll reports whether controllers look at all workloads of a namespace.
@@ -156,173 +223,73 @@ func (r *reading) needsAll() bool {
 	return false
 }
 
-// wantTree marks a workload, what owns it, and what all these own, as needed.
-func (c *related) wantTree(m *member) {
-	if m.wanted {
+// link notes the owners of an object; none of one without a uid, which other API servers may have.
+func (c *related) link(uid types.UID, owners []metav1.OwnerReference) {
+	if uid == "" {
 		return
 	}
-	m.wanted = true
-	for _, owner := range m.owners {
-		if o := c.members[owner]; o != nil {
-			c.wantTree(o)
-		}
-		// The others that it owns, even if it is no workload, such as one of a custom resource.
-		for _, other := range c.ownedBy[owner] {
-			c.wantTree(other)
-		}
-	}
-	for _, owned := range c.ownedBy[m.uid] {
-		c.wantTree(owned)
+	for _, owner := range owners {
+		c.owners[uid] = append(c.owners[uid], owner.UID)
+		c.owned[owner.UID] = append(c.owned[owner.UID], uid)
 	}
 }
 
-// spec is what is looked at of an object that selects pods or makes them.
-type spec struct {
-	Spec struct {
-		Selector    json.RawMessage `json:"selector"`
-		Template    template        `json:"template"`
-		JobTemplate struct {
-			Spec struct {
-				Template template `json:"template"`
-			} `json:"spec"`
-		} `json:"jobTemplate"`
-	} `json:"spec"`
+// want marks an object, what owns it, and what all these own, as needed, whatever their kinds.
+func (c *related) want(uid types.UID) {
+	for next := []types.UID{uid}; len(next) > 0; {
+		last := len(next) - 1
+		uid, next = next[last], next[:last]
+		if !c.wanted[uid] {
+			c.wanted[uid] = true
+			next = append(append(next, c.owners[uid]...), c.owned[uid]...)
+		}
+	}
 }
 
-type template struct {
-	Metadata struct {
-		Labels labels.Set `json:"labels"`
-	} `json:"metadata"`
+// most are the kinds with the most workloads, the largest first.
+func (c *related) most() []KindCount {
+	byKind := map[schema.GroupResource]KindCount{}
+	for k, g := range c.groups {
+		byKind[k.resource] = KindCount{g.target.Kind, byKind[k.resource].Objects + g.members}
+	}
+	return mostOf(slices.Collect(maps.Values(byKind)))
 }
 
-// selectsPods reports whether a kind that is no workload selects pods of which a controller counts all.
-func selectsPods(resource schema.GroupResource) bool {
-	return resource == schema.GroupResource{Resource: "services"} ||
-		resource == schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
-}
-
-// selectorOf returns the selector of an object; nil if it selects nothing.
-func selectorOf(resource schema.GroupResource, data json.RawMessage) labels.Selector {
-	if len(data) == 0 || string(data) == "null" {
-		return nil
-	}
-	if resource.Group == "" { // Services and ReplicationControllers
-		var set labels.Set
-		if json.Unmarshal(data, &set) != nil || len(set) == 0 {
-			return nil
-		}
-		return labels.SelectorFromSet(set)
-	}
-	var selector metav1.LabelSelector
-	if json.Unmarshal(data, &selector) != nil {
-		return nil
-	}
-	out, err := metav1.LabelSelectorAsSelector(&selector)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
-// wantSelected marks the pods as needed that the selections select, and reports whether any is new.
-func (r *reading) wantSelected() bool {
-	follow := r.selections()
-	found := false
-	for _, m := range r.related.members {
-		if m.wanted || m.kind.Resource != "pods" {
-			continue
-		}
-		followed := slices.ContainsFunc(follow, func(s selection) bool {
-			return s.namespace == m.namespace && s.Matches(m.labels)
-		})
-		if followed {
-			r.related.wantTree(m)
-			found = true
-		}
-	}
-	return found
-}
-
-// selections returns the selectors of what has been read, and of the objects of Options.Related. Services and budgets
-// count if they select a pod that is needed, or one that would be made.
-func (r *reading) selections() []selection {
-	pods := map[string][]labels.Set{} // by namespace: labels of pods that are needed, or would be made
-	for _, m := range r.related.members {
-		if m.wanted && m.kind.Resource == "pods" {
-			pods[m.namespace] = append(pods[m.namespace], m.labels)
-		}
-	}
-	var follow, shared []selection
-	look := func(resource schema.GroupResource, namespace string, data json.RawMessage, always bool) {
-		var s spec
-		if json.Unmarshal(data, &s) != nil {
-			return
-		}
-		for _, t := range []template{s.Spec.Template, s.Spec.JobTemplate.Spec.Template} {
-			if isWorkload(resource) && len(t.Metadata.Labels) > 0 {
-				pods[namespace] = append(pods[namespace], t.Metadata.Labels)
-			}
-		}
-		selector := selectorOf(resource, s.Spec.Selector)
-		switch {
-		case selector == nil:
-		case always || isWorkload(resource):
-			follow = append(follow, selection{namespace, selector})
-		case selectsPods(resource):
-			shared = append(shared, selection{namespace, selector})
-		}
-	}
-	for k, object := range r.objects {
-		if k.namespace != "" && (isWorkload(k.resource) && k.resource.Resource != "pods" || selectsPods(k.resource)) {
-			look(k.resource, k.namespace, object.JSON, false)
-		}
-	}
-	for _, root := range r.o.Related {
-		resource := root.Kind.GroupResource()
-		always := isWorkload(resource) || selectsPods(resource)
-		if object, ok := r.objects[key{resource, root.Namespace, root.Name}]; ok && always {
-			look(resource, root.Namespace, object.JSON, true)
-		}
-		if root.Object == nil || !always {
-			continue
-		}
-		if data, err := root.Object.MarshalJSON(); err == nil {
-			look(resource, root.Namespace, data, true)
-		}
-	}
-	for _, s := range shared {
-		if slices.ContainsFunc(pods[s.namespace], func(set labels.Set) bool { return s.Matches(set) }) {
-			follow = append(follow, s)
-		}
-	}
-	return follow
-}
-
-// dropUnrelated removes what belongs to workloads that are not copied: what they own, and their autoscalers.
+// dropUnrelated removes what belongs to workloads that are not copied: what they own, and what that owns, and their
+// autoscalers.
 func (r *reading) dropUnrelated(context.Context) error {
 	if r.related == nil {
 		return nil
 	}
-	left := map[ownerName]bool{}
-	for _, m := range r.related.members {
-		if !m.wanted {
-			left[ownerName{m.kind.GroupKind(), m.namespace, m.name}] = true
+	var left []types.UID
+	names := map[ownerName]bool{}
+	for uid, m := range r.related.members {
+		if !r.related.wanted[uid] {
+			left = append(left, uid)
+			names[ownerName{m.group.target.Kind.GroupKind(), m.group.target.Namespace, m.name}] = true
 		}
 	}
 	r.unrelated = map[key]bool{}
 	r.skipped = len(left)
+	objects := make(map[types.UID]key, len(r.objects))
 	for k, object := range r.objects {
-		belongs := k.resource == autoscalers && left[scaleTarget(object)]
-		for _, owner := range object.owners {
-			m := r.related.members[owner.UID]
-			belongs = belongs || m != nil && !m.wanted
+		objects[object.UID] = k
+		if k.resource == autoscalers && names[scaleTarget(object)] {
+			left = append(left, object.UID)
 		}
-		if belongs {
-			delete(r.objects, k)
-			delete(r.uids, object.UID)
-			r.unrelated[k] = true
-			r.skipped++
+	}
+	for len(left) > 0 {
+		last := len(left) - 1
+		uid := left[last]
+		left = append(left[:last], r.related.owned[uid]...)
+		k, there := objects[uid]
+		if !there || r.unrelated[k] {
+			continue
 		}
+		delete(r.objects, k)
+		delete(r.uids, uid)
+		r.unrelated[k] = true
+		r.skipped++
 	}
 	return nil
 }

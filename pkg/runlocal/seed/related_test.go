@@ -67,6 +67,16 @@ func makeFamily(t *testing.T, config *rest.Config, name string, more map[string]
 	}
 }
 
+// deployment is the kind of Deployments.
+var deployment = appsKind("Deployment", "deployments")
+
+func appsKind(name, resource string) cluster.Kind {
+	return cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: name}, Resource: resource,
+		Namespaced: true,
+	}
+}
+
 func TestReadRelated(t *testing.T) {
 	config := servers.Server(t, nil).Config()
 	create(t, config, shop)
@@ -77,13 +87,6 @@ func TestReadRelated(t *testing.T) {
 kind: Service
 metadata: {name: back, namespace: shop}
 spec: {selector: {tier: back}, ports: [{port: 80}]}`)
-	kind := func(name, resource string) cluster.Kind {
-		return cluster.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: name}, Resource: resource,
-			Namespaced: true,
-		}
-	}
-	deployment := kind("Deployment", "deployments")
 	family := func(names ...string) (out []string) {
 		for _, name := range names {
 			out = append(out, "configmaps shop/"+name+"-1", "deployments shop/"+name,
@@ -114,6 +117,7 @@ spec: {selector: {tier: back}, ports: [{port: 80}]}`)
 		{"a Service has all its pods", []Related{{Root: Root{deployment, "shop", "api"}}}, family("api", "jobs"), 5, 1},
 		{"pods that would be made are selected, too", []Related{{Root{deployment, "shop", "new"}, changed}},
 			family("api", "jobs"), 5, 1},
+		{"what a workload owns has the workload", []Related{{Root: Root{configMap, "shop", "web-1"}}}, family("web"), 10, 2},
 		{"what is not there needs nothing", []Related{{Root: Root{deployment, "shop", "gone"}}}, nil, 15, 3},
 		{"a kind that others depend on has all", []Related{{Root: Root{cluster.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},

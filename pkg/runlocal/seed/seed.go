@@ -37,7 +37,8 @@ type Options struct {
 	// nodes. All are copied with AllNamespaces, if a namespace has a quota or is being deleted, and for objects of
 	// other kinds than workloads and some that affect workloads by labels only.
 	Related []Related
-	// MaxObjects bounds how many objects are read; 0 is DefaultMaxObjects, less than 0 no bound.
+	// MaxObjects bounds how many objects are read; 0 is DefaultMaxObjects, less than 0 no bound. Of workloads that are
+	// read for Related but not copied, ten times as many may be there, since only their metadata are read.
 	MaxObjects int
 	// WithSecrets copies the data of Secrets too.
 	WithSecrets bool

@@ -2,6 +2,9 @@
 // and why, what they log, which requests they make and how each reconcile ends. It emits the events of package trace,
 // and counts what is queued, running and in flight, so that a session can tell when its controllers have settled.
 //
+// A program that imports it has one handler more in utilruntime.ErrorHandlers, from the start (log.go): it records the
+// errors that observed controllers report, and ignores all others.
+//
 // It is not a framework for controllers (package engine is), and it does not change what a controller does: it neither
 // reorders nor drops keys, events or requests, and delays them only for as long as a sink of the recorder takes. There
 // are exceptions, each asked for by its caller: Options.InScope leaves out namespaces, HoldKeys lets the caller decide

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,8 +102,9 @@ func controllerOf(kind schema.GroupKind) string {
 func CanTry(kind schema.GroupKind) bool { return controllerOf(kind) != "" }
 
 // Run has each object reconciled once, and returns an attempt for each of them, in their order. Objects that do not
-// exist have an attempt that is not Done. The error is not nil if the controllers could not be started: a
-// *runlocal.CacheError if the user may not list what they read, or that of ctx. That the time is over is no error.
+// exist have an attempt that is not Done, and so have those that are not reconciled when the time is over. The error is
+// not nil if the controllers could not be started: a *runlocal.CacheError if the user may not list what they read, or
+// that the time was over before they ran; or that of ctx.
 func Run(ctx context.Context, o Options) (attempts []Attempt, err error) {
 	attempts, selected, err := begin(o.Objects)
 	if err != nil || len(attempts) == 0 {
@@ -153,8 +155,30 @@ type ending struct {
 // RoundTrip implements http.RoundTripper.
 func (e ending) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	context.AfterFunc(e.ctx, func() { cancel(context.Cause(e.ctx)) })
-	return e.next.RoundTrip(req.WithContext(ctx))
+	stop := context.AfterFunc(e.ctx, func() { cancel(context.Cause(e.ctx)) })
+	release := func() {
+		stop()
+		cancel(nil)
+	}
+	resp, err := e.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	resp.Body = &endingBody{resp.Body, release}
+	return resp, nil
+}
+
+// endingBody is the body of an answer, with which its request ends.
+type endingBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close implements io.Closer.
+func (b *endingBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
 }
 
 // errTimeout is that Options.Timeout is over.
@@ -184,36 +208,26 @@ func begin(objects []Object) ([]Attempt, []controllers.Controller, error) {
 	return attempts, selected, nil
 }
 
-// pollInterval is how often the queues are looked at for keys that handlers have yet to add.
-const pollInterval = 5 * time.Millisecond
-
-// release has the keys of the attempts reconciled, each once, and returns when all are, or ctx ends.
+// release has the keys of the attempts reconciled, each once, and returns when all are that are there, or ctx ends.
+// When handlers have handled all that was listed, the key of an object that exists is held.
 func release(ctx context.Context, session *runlocal.Session, record *record) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for waiting := record.keys(); ; {
-		state := session.State()
-		waiting = slices.DeleteFunc(waiting, func(k queueKey) bool {
-			for _, c := range state.Controllers {
-				if c.Name != k.controller {
-					continue
-				}
-				for _, q := range c.Queues {
-					if session.ReleaseKey(c.Name, q.Queue, k.key) {
-						return true
-					}
-				}
-			}
-			return false
-		})
-		select {
-		case <-record.done:
-			return
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+	if session.WaitHeld(ctx) != nil {
+		return
+	}
+	queues := map[string][]string{} // of a controller
+	for _, c := range session.State().Controllers {
+		for _, q := range c.Queues {
+			queues[c.Name] = append(queues[c.Name], q.Queue)
 		}
 	}
+	for _, k := range record.keys() {
+		for _, queue := range queues[k.controller] {
+			if session.ReleaseKey(k.controller, queue, k.key) {
+				break
+			}
+		}
+	}
+	_ = session.WaitHeld(ctx) // what has not ended is not Done
 }
 
 // isNotPermitted reports whether a message is that of the authorizer about the user (NewForbidden of

@@ -263,12 +263,31 @@ func TestPermissions(t *testing.T) {
 	t.Error("the reader may not read")
 }
 
-// TestMissingObject: an object that does not exist is not reconciled.
+// TestMissingObject: an object that does not exist is not reconciled, and is not waited for.
 func TestMissingObject(t *testing.T) {
-	server := servers.Server(t, nil)
-	got, err := try(t, server, trial.Options{Timeout: time.Second})
-	if err != nil || got.Done || len(got.Writes) > 0 {
-		t.Errorf("%+v, %v", got, err)
+	server, _ := newCluster(t, servers)
+	gone := web
+	gone.Name = "gone"
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, objects := range [][]trial.Object{{gone}, {gone, web}} {
+		attempts, err := trial.Run(ctx, trial.Options{
+			Config: server.Config(), Objects: objects, Timeout: 2 * patience,
+		})
+		if err != nil || len(attempts) != len(objects) || attempts[0].Done || len(attempts[0].Writes) > 0 {
+			t.Fatalf("%+v, %v", attempts, err)
+		}
+		if rest := attempts[1:]; len(rest) > 0 && (!rest[0].Done || len(rest[0].Writes) == 0) {
+			t.Errorf("the one that exists: %+v", rest)
+		}
+	}
+}
+
+// TestNoTimeToStart: that the controllers could not be started in time is an error.
+func TestNoTimeToStart(t *testing.T) {
+	server, _ := newCluster(t, servers)
+	if got, err := try(t, server, trial.Options{Timeout: time.Nanosecond}); err == nil {
+		t.Errorf("%+v", got)
 	}
 }
 
