@@ -12,13 +12,11 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -29,13 +27,8 @@ import (
 func (q *query) blame(ctx context.Context, ends func()) error {
 	t, o := q.target, q.options
 	obj, err := q.cluster.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return q.cluster.NotFound(ctx, t)
-	case apierrors.IsForbidden(err):
-		return o.connection.ForbiddenError([]connect.Target{t}, false)
-	case err != nil:
-		return o.connection.ExplainReadError(t, err)
+	if err != nil {
+		return q.explain(ctx, err)
 	}
 	field, err := inspect.FieldOwners(obj, o.field)
 	if missing := (*inspect.FieldError)(nil); errors.As(err, &missing) {
