@@ -3,6 +3,7 @@ package ownertree
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -181,8 +182,10 @@ func readMetadata(
 	return objects, errs
 }
 
-// Ascend confirms the owners of the nodes, their owners, and so on up to objects that have none.
+// Ascend confirms the owners of the nodes, their owners, and so on up to objects that have none. Owners that could not
+// be read earlier are read again, by it and by the next Confirm.
 func (g *Graph) Ascend(ctx context.Context, reader *cluster.Reader, nodes []*Node) error {
+	maps.DeleteFunc(g.answers, func(_ objectKey, err error) bool { return err != nil && !apierrors.IsNotFound(err) })
 	seen := map[*Node]bool{}
 	for len(nodes) > 0 {
 		if err := g.Confirm(ctx, reader, nodes); err != nil {
@@ -250,10 +253,10 @@ func (g *Graph) settle(o *Owner, at objectKey, err error) {
 	case err == nil && found != nil:
 		o.Verdict, o.Detail = OtherUID, fmt.Sprintf("%s has uid %s", found, found.UID)
 	default:
-		o.Verdict = OwnerMissing
-		if o.Detail == notRead {
+		if o.Verdict == Unknown { // not read, or that failed
 			o.Detail = ""
 		}
+		o.Verdict = OwnerMissing
 	}
 	o.Confirmed = true
 }

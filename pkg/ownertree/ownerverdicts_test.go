@@ -2,6 +2,7 @@ package ownertree_test
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
@@ -78,6 +79,50 @@ func TestFindElsewhereOfMany(t *testing.T) {
 		}
 		if got := n.Owners[0]; got.Verdict != want || !got.Confirmed {
 			t.Errorf("%s: %s, want %s", n, got.Verdict, want)
+		}
+	}
+}
+
+// TestAscendAgain: an owner that could not be read is read again by the next Ascend of the graph, one that was read is
+// not.
+func TestAscendAgain(t *testing.T) {
+	s, w := startRecorded(t)
+	s.create("", "{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
+	role := s.create("", "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: owner}}")
+	there := s.configMap("a", "there", owned(role))
+	gone := s.configMap("a", "gone", nowhere("rbac.authorization.k8s.io/v1", "ClusterRole", "absent"))
+	g, err := ownertree.Collect(t.Context(), s.reader, s.kinds(), ownertree.Scope{Namespaces: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forbidden = "Forbidden: no secrets for you"
+	for _, step := range []struct {
+		forbid        string
+		there, gone   ownertree.Verdict
+		detail, asked string
+		reason        string
+	}{
+		{"clusterroles", ownertree.Unknown, ownertree.Unknown, forbidden, "absent owner", "neither may be read"},
+		{"", ownertree.Solid, ownertree.OwnerMissing, "", "absent owner", "both may, later"},
+		{"clusterroles", ownertree.Solid, ownertree.OwnerMissing, "", "", "it is known"},
+	} {
+		w.asked()
+		w.forbid = step.forbid
+		nodes := []*ownertree.Node{g.ByUID(there.GetUID()), g.ByUID(gone.GetUID())}
+		if err := g.Ascend(t.Context(), s.reader, nodes); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []ownertree.Verdict{step.there, step.gone} {
+			if o := nodes[i].Owners[0]; o.Verdict != want || o.Detail != step.detail {
+				t.Errorf("%s: %s: %s %q, want %s %q", step.reason, nodes[i], o.Verdict, o.Detail, want, step.detail)
+			}
+		}
+		var asked []string
+		for _, at := range w.asked() {
+			asked = append(asked, path.Base(at))
+		}
+		if got := strings.Join(asked, " "); got != step.asked {
+			t.Errorf("%s: it reads %q, want %q", step.reason, got, step.asked)
 		}
 	}
 }

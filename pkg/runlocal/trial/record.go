@@ -71,6 +71,9 @@ func (r *record) Record(e *trace.Event) {
 		}
 		delete(r.open, e.Reconcile)
 		a.Done = true
+		if d.Outcome == trace.Done && len(a.Writes) > 0 {
+			a.Unanswered = false // it has gone on, and written again
+		}
 		if d.Outcome == trace.Failed && d.Refused == 0 && d.PutOff == "" {
 			a.Error = d.Error
 		}
@@ -80,13 +83,15 @@ func (r *record) Record(e *trace.Event) {
 	}
 }
 
-// add notes a write that was tried on the server. Conflicts, and what was deleted meanwhile, tell nothing.
+// add notes a write that was tried on the server. What conflicted, or was to be written to what was deleted meanwhile,
+// shows no more than what was not answered.
 func (a *Attempt) add(d *trace.Request) {
 	switch {
 	case !d.IsWrite(), d.Recorded != nil, d.NotSent:
 		return
 	case d.Code == 0, d.Code == http.StatusConflict, d.Code == http.StatusNotFound,
 		d.Code == http.StatusTooManyRequests:
+		a.Unanswered = true
 		return
 	}
 	w := Write{Verb: d.Verb, Resource: d.Resource, Name: d.Name, Code: d.Code, Message: d.Message}

@@ -62,6 +62,9 @@ type Attempt struct {
 	Error string
 	// Done reports whether the reconcile ended in time. Without it, Writes may be missing.
 	Done bool
+	// Unanswered reports whether a write is missing in Writes because it was not decided: there was no answer, or it
+	// conflicted with a change by another.
+	Unanswered bool
 }
 
 // Write is a write that was tried.

@@ -1,6 +1,11 @@
 package causetext
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,9 +48,67 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%s: in short %q", row.reason, got)
 		}
 	}
+}
+
+// TestEveryTypeHasASentence: each type of cause that is declared can be said, and nothing else.
+func TestEveryTypeHasASentence(t *testing.T) {
+	declared := map[inspect.CauseType]bool{}
+	for _, directory := range []string{"../../../../pkg/inspect", "../../../../pkg/ownertree/diagnosis"} {
+		declaredIn(t, directory, declared)
+	}
+	if len(declared) < 60 {
+		t.Fatalf("only %d types are declared", len(declared))
+	}
+	for kind := range declared {
+		if sentences[kind] == "" {
+			t.Errorf("%s has no sentence", kind)
+		}
+	}
 	for kind, text := range sentences {
+		if !declared[kind] {
+			t.Errorf("%s is not declared", kind)
+		}
 		if strings.HasSuffix(text, ".") || strings.Contains(text, "  ") {
 			t.Errorf("%s: %q", kind, text)
 		}
 	}
+}
+
+// declaredIn adds the types of causes that a package declares as constants.
+func declaredIn(t *testing.T, directory string, declared map[inspect.CauseType]bool) {
+	t.Helper()
+	files, err := filepath.Glob(directory + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) == 0 || !isCauseType(spec.Type) {
+				return true
+			}
+			literal, ok := spec.Values[0].(*ast.BasicLit)
+			if !ok {
+				return true
+			}
+			value, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			declared[inspect.CauseType(value)] = true
+			return true
+		})
+	}
+}
+
+func isCauseType(e ast.Expr) bool {
+	if selector, ok := e.(*ast.SelectorExpr); ok {
+		e = selector.Sel
+	}
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "CauseType"
 }

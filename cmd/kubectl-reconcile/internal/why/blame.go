@@ -12,13 +12,11 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -29,13 +27,8 @@ import (
 func (q *query) blame(ctx context.Context, ends func()) error {
 	t, o := q.target, q.options
 	obj, err := q.cluster.Reader.Object(ctx, t.Kind, t.Namespace, t.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return q.cluster.NotFound(ctx, t)
-	case apierrors.IsForbidden(err):
-		return o.connection.ForbiddenError([]connect.Target{t}, false)
-	case err != nil:
-		return o.connection.ExplainReadError(t, err)
+	if err != nil {
+		return q.explain(ctx, err)
 	}
 	field, err := inspect.FieldOwners(obj, o.field)
 	if missing := (*inspect.FieldError)(nil); errors.As(err, &missing) {
@@ -43,7 +36,8 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 	} else if err != nil {
 		return err
 	}
-	if isSecret(obj, o.field) {
+	hidden := isSecret(obj, o.field)
+	if hidden {
 		field.Value = nil
 	}
 	back := q.setBack(ctx, obj, field)
@@ -59,7 +53,11 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 	if o.output != "" {
 		return cli.WriteDocument(o.streams.Out, o.output, doc)
 	}
-	return o.drawBlame(o.streams.Out, doc, len(obj.GetManagedFields()) > 0)
+	value := "not shown"
+	if !hidden {
+		value = valueText(doc.Value)
+	}
+	return o.drawBlame(o.streams.Out, doc, value, len(obj.GetManagedFields()) > 0)
 }
 
 // isSecret reports whether a field may hold data of a Secret: all do but a few, as annotations may have a copy of it.
@@ -82,13 +80,13 @@ func (q *query) noField(missing *inspect.FieldError) error {
 	return cli.WithHint(err, cli.Suggestion(missing.Missing, missing.There, "there is "+cli.Enumerate(missing.There)))
 }
 
-// drawBlame writes who set a field, for people.
-func (o *Options) drawBlame(w io.Writer, doc *v1alpha1.FieldBlame, managed bool) error {
+// drawBlame writes who set a field, for people. Managed reports whether the object has managedFields at all.
+func (o *Options) drawBlame(w io.Writer, doc *v1alpha1.FieldBlame, value string, managed bool) error {
 	var text strings.Builder
 	line := func(indent, s string) {
 		fmt.Fprintln(&text, render.Wrap(indent+cli.OneLine(s), o.width, indent+"  "))
 	}
-	line("", fmt.Sprintf("%s %s: %s is %s", doc.Object.Kind, doc.Object.Name, doc.Field, o.valueText(doc)))
+	line("", fmt.Sprintf("%s %s: %s is %s", doc.Object.Kind, doc.Object.Name, doc.Field, value))
 	switch {
 	case len(doc.Owners) == 0 && managed:
 		line("", "no manager owns it: it is a default of the API server, or was set by it")
@@ -108,17 +106,14 @@ func (o *Options) drawBlame(w io.Writer, doc *v1alpha1.FieldBlame, managed bool)
 	return err
 }
 
-// valueText is the value of the field, in one line.
-func (o *Options) valueText(doc *v1alpha1.FieldBlame) string {
-	if doc.Value == nil && doc.Object.Kind == "Secret" {
-		return "not shown"
-	}
-	if s, ok := doc.Value.(string); ok {
+// valueText is the value of a field, in one line.
+func valueText(value any) string {
+	if s, ok := value.(string); ok {
 		return render.Cut(fmt.Sprintf("%q", s), 200)
 	}
-	text, err := json.Marshal(doc.Value)
+	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Sprint(doc.Value)
+		return fmt.Sprint(value)
 	}
 	return render.Cut(string(text), 200)
 }
@@ -204,30 +199,37 @@ func (q *query) setBack(
 			})
 		}
 	}
-	if strings.HasPrefix(field.Path, "status") {
-		for _, o := range field.Owners {
-			out = append(out, v1alpha1.SetBack{
-				By: o.Manager, When: "it is a status, which it writes again when it reconciles",
-			})
-		}
-		return out
-	}
+	return append(out, managersSetBack(field)...)
+}
+
+// managersSetBack are the managers of a field that set it again, each once.
+func managersSetBack(field inspect.FieldValue) []v1alpha1.SetBack {
+	var out []v1alpha1.SetBack
 	for _, o := range field.Owners {
-		for _, a := range appliers {
-			applied := o.Operation == "Apply" || a.prefix != "kubectl"
-			if strings.HasPrefix(o.Manager, a.prefix) && applied && o.Subresource == "" {
-				out = append(out, v1alpha1.SetBack{By: o.Manager, When: a.when})
-				break
-			}
+		when := "it is a status, which it writes again when it reconciles"
+		if !strings.HasPrefix(field.Path, "status") {
+			when = applierSetsBack(o.Writer)
 		}
 		known := slices.ContainsFunc(out, func(b v1alpha1.SetBack) bool { return b.By == o.Manager })
-		if o.Operation == "Apply" && !known {
-			out = append(out, v1alpha1.SetBack{
-				By: o.Manager, When: "its next server-side apply sets it, or reports a conflict",
-			})
+		if when != "" && !known {
+			out = append(out, v1alpha1.SetBack{By: o.Manager, When: when})
 		}
 	}
 	return out
+}
+
+// applierSetsBack says when a manager applies a field again; empty if nothing is known of it.
+func applierSetsBack(w inspect.Writer) string {
+	for _, a := range appliers {
+		applied := w.Operation == "Apply" || a.prefix != "kubectl"
+		if strings.HasPrefix(w.Manager, a.prefix) && applied && w.Subresource == "" {
+			return a.when
+		}
+	}
+	if w.Operation == "Apply" {
+		return "its next server-side apply sets it, or reports a conflict"
+	}
+	return ""
 }
 
 // ownerSetsBack says when the controller of an owner sets a field of what it owns; empty if it does not.
@@ -241,7 +243,7 @@ func ownerSetsBack(owner, kind, path string) string {
 		return ""
 	case "ReplicaSet Pod", "DaemonSet Pod", "StatefulSet Pod", "Job Pod", "ReplicationController Pod":
 		if strings.HasPrefix(path, "metadata.labels") {
-			return "it lets go of a pod whose labels do not match its selector any more, and makes another one"
+			return "it releases a pod whose labels do not match its selector any more, and creates another"
 		}
 		return ""
 	case "CronJob Job", "StatefulSet PersistentVolumeClaim", "Node Lease":
@@ -254,6 +256,9 @@ func ownerSetsBack(owner, kind, path string) string {
 func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured) []v1alpha1.SetBack {
 	gvk := schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
 	kind, ok, err := q.cluster.Kinds.Lookup(gvk)
+	if err != nil {
+		q.warnNoAutoscalers(err)
+	}
 	if err != nil || !ok {
 		return nil
 	}
@@ -286,9 +291,13 @@ func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured)
 			return nil
 		})
 	if err != nil {
-		text := "warning: HorizontalPodAutoscalers could not be listed: " + err.Error()
-		fmt.Fprintln(q.options.streams.ErrOut, cli.OneLine(text))
+		q.warnNoAutoscalers(err)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].By < out[j].By })
 	return out
+}
+
+func (q *query) warnNoAutoscalers(err error) {
+	text := "warning: HorizontalPodAutoscalers could not be listed: " + err.Error()
+	fmt.Fprintln(q.options.streams.ErrOut, cli.OneLine(text))
 }

@@ -3,6 +3,7 @@ package why
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -40,6 +41,39 @@ func TestSecretsAreNotShown(t *testing.T) {
 		}
 		if got := isSecret(secret, path); got != hidden {
 			t.Errorf("%s: hidden %t, want %t", text, got, hidden)
+		}
+	}
+}
+
+// TestManagersSetBack: a manager is named once, however many entries of managedFields it has.
+func TestManagersSetBack(t *testing.T) {
+	owner := func(manager, operation, subresource string) inspect.FieldOwner {
+		return inspect.FieldOwner{Writer: inspect.Writer{Manager: manager, Operation: operation, Subresource: subresource}}
+	}
+	const (
+		applied = "its next server-side apply sets it, or reports a conflict"
+		status  = "it is a status, which it writes again when it reconciles"
+	)
+	for _, row := range []struct {
+		reason string
+		path   string
+		owners []inspect.FieldOwner
+		want   []v1alpha1.SetBack
+	}{
+		{"a known one, in two API versions", "spec.x", []inspect.FieldOwner{owner("argocd", "Apply", ""), owner("argocd", "Apply", "")},
+			[]v1alpha1.SetBack{{By: "argocd", When: "Argo CD sets it again when it syncs, at once with selfHeal"}}},
+		{"another that applies, too", "spec.x", []inspect.FieldOwner{owner("my", "Apply", ""), owner("my", "Apply", "")},
+			[]v1alpha1.SetBack{{By: "my", When: applied}}},
+		{"a known one through a subresource", "spec.x", []inspect.FieldOwner{owner("helm", "Update", "scale")}, nil},
+		{"what it did otherwise counts", "spec.x", []inspect.FieldOwner{owner("my", "Update", ""), owner("my", "Apply", "")},
+			[]v1alpha1.SetBack{{By: "my", When: applied}}},
+		{"kubectl edit sets nothing back", "spec.x", []inspect.FieldOwner{owner("kubectl-edit", "Update", "")}, nil},
+		{"a status", "status.x", []inspect.FieldOwner{owner("my", "Update", "status"), owner("my", "Update", ""), owner("b", "Update", "")},
+			[]v1alpha1.SetBack{{By: "my", When: status}, {By: "b", When: status}}},
+	} {
+		got := managersSetBack(inspect.FieldValue{Path: row.path, Owners: row.owners})
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
 }

@@ -9,67 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
-
-// commandMaker makes command lines that a user can copy.
-type commandMaker struct {
-	// context is that of --context; empty without it.
-	context string
-	// program is how the user calls this one.
-	program string
-}
-
-// commandList gathers commands.
-type commandList struct {
-	maker commandMaker
-	all   []v1alpha1.Command
-}
-
-// kubectl returns a command line of kubectl in a namespace, which may be empty.
-func (m commandMaker) kubectl(namespace, command string) string {
-	out := "kubectl"
-	if m.context != "" {
-		out += " --context " + cli.ShellQuoted(m.context)
-	}
-	if namespace != "" {
-		out += " -n " + cli.ShellQuoted(namespace)
-	}
-	return out + " " + command
-}
-
-// look adds a command that only shows something.
-func (l *commandList) look(namespace, format string, args ...any) {
-	l.add(v1alpha1.Command{Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...))})
-}
-
-// change adds a command that changes something in the cluster; what says in words what it does.
-func (l *commandList) change(what, namespace, format string, args ...any) {
-	l.add(v1alpha1.Command{
-		Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...)), Changes: true, For: what,
-	})
-}
-
-// quoted returns the arguments with texts quoted for a shell: the names of objects come from the cluster.
-func quoted(args []any) []any {
-	out := slices.Clone(args)
-	for i, a := range out {
-		if s, ok := a.(string); ok {
-			out[i] = cli.ShellQuoted(s)
-		}
-	}
-	return out
-}
-
-func (l *commandList) add(c v1alpha1.Command) {
-	if !slices.Contains(l.all, c) {
-		l.all = append(l.all, c)
-	}
-}
 
 // typeName is the object as kubectl takes it: deployment/web, certificate.cert-manager.io/shop.
 func typeName(n *ownertree.Node) string {
@@ -78,6 +22,11 @@ func typeName(n *ownertree.Node) string {
 		return strings.ToLower(n.Kind.Kind) + "/" + n.Name
 	}
 	return n.String()
+}
+
+// isCustomGroup reports whether a group is none of Kubernetes' own.
+func isCustomGroup(group string) bool {
+	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
 // workload is the highest owner of an object that has a pod template; the object itself if none has.
@@ -207,7 +156,7 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
 	r := c.Refers
 	kind := strings.ToLower(r.Kind)
-	if strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io") {
+	if isCustomGroup(r.Group) {
 		kind += "." + r.Group
 	}
 	if r.Key != "" {
@@ -333,8 +282,7 @@ func (l *commandList) webhook(c *diagnosis.Cause) {
 			l.look("", "get %s %s -o yaml", strings.ToLower(kind), name)
 		case "Service":
 			if c.Refers != nil && c.Refers.Kind == kind {
-				why := " why " + cli.ShellQuoted("service/"+name) + " -n " + cli.ShellQuoted(c.Refers.Namespace)
-				l.add(v1alpha1.Command{Command: l.maker.program + why})
+				l.own(c.Refers.Namespace, "why %s", "service/"+name)
 			}
 		}
 	}
@@ -352,7 +300,7 @@ func (l *commandList) controller(c *diagnosis.Cause, n *ownertree.Node) {
 		}
 	}
 	l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
-	if strings.Contains(n.Kind.Group, ".") && !strings.HasSuffix(n.Kind.Group, ".k8s.io") {
+	if isCustomGroup(n.Kind.Group) {
 		l.look("", "get pods -A")
 	}
 }
@@ -377,21 +325,14 @@ func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 		l.change("only if its node is gone for good", n.Namespace, "delete pod %s --force --grace-period=0", n.Name)
 	case inspect.NamespaceContent:
 		l.look("", "get namespace %s -o yaml", n.Name)
-		l.add(v1alpha1.Command{Command: l.maker.program + " tree -n " + cli.ShellQuoted(n.Name)})
+		l.own(n.Name, "tree")
 	case diagnosis.DanglingOwner:
-		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
+		l.own(n.Namespace, "tree %s", typeName(n))
 		l.change("keeps it, without an owner", n.Namespace, "patch %s --type merge -p %s",
 			typeName(n), `{"metadata":{"ownerReferences":null}}`)
 	default:
-		l.add(v1alpha1.Command{Command: l.maker.program + " tree " + cli.ShellQuoted(typeName(n)) + inNamespace(n)})
+		l.own(n.Namespace, "tree %s", typeName(n))
 	}
-}
-
-func inNamespace(n *ownertree.Node) string {
-	if n.Namespace == "" {
-		return ""
-	}
-	return " -n " + cli.ShellQuoted(n.Namespace)
 }
 
 // network is for Services and Ingresses.
@@ -402,8 +343,7 @@ func (l *commandList) network(c *diagnosis.Cause, n *ownertree.Node) {
 		l.change("the labels of the pods it is for", n.Namespace, "set selector service %s KEY=VALUE", n.Name)
 	case diagnosis.NoEndpoints:
 		if r := c.Refers; r != nil {
-			why := l.maker.program + " why " + cli.ShellQuoted(strings.ToLower(r.Kind)+"/"+r.Name)
-			l.add(v1alpha1.Command{Command: why + inNamespace(n)})
+			l.own(n.Namespace, "why %s", strings.ToLower(r.Kind)+"/"+r.Name)
 		}
 		l.look(n.Namespace, "get endpointslices -l %s", "kubernetes.io/service-name="+n.Name)
 	case diagnosis.PortMissing:
@@ -464,8 +404,7 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.FieldFight:
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
-		why := l.maker.program + " why " + cli.ShellQuoted(typeName(n)) + inNamespace(n)
-		l.add(v1alpha1.Command{Command: why + " --field " + cmp.Or(c.Part, "spec")})
+		l.own(n.Namespace, "why %s --field %s", typeName(n), cmp.Or(c.Part, "spec"))
 		if c.Refers != nil {
 			l.change("or take spec.replicas out of what is applied", c.Refers.Namespace,
 				"delete horizontalpodautoscaler %s", c.Refers.Name)

@@ -56,7 +56,7 @@ type situation struct {
 	Cause string `json:"cause,omitempty"`
 	// Of is the object that shows it, Kind/NAME; a name that ends in * is a prefix. The default is any.
 	Of string `json:"of,omitempty"`
-	// Says is a part of the sentence that must be written of it.
+	// Says is a part of the sentence that must be written of it: what is particular to the situation.
 	Says string `json:"says,omitempty"`
 	// Also are types of causes that must be named, too.
 	Also []string `json:"also,omitempty"`
@@ -286,6 +286,9 @@ func readSituation(t *testing.T, file string) *player {
 		if object != nil {
 			p.documents = append(p.documents, object)
 		}
+	}
+	if p.Cause != "" && p.Says == "" {
+		t.Fatalf("%s: it has a cause, and does not say what must be written of it", file)
 	}
 	return p
 }

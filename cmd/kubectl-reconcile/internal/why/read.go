@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -44,29 +45,48 @@ func (q *query) read(ctx context.Context) (*diagnosis.Situation, error) {
 	if err != nil {
 		return nil, q.options.connection.Explain(err)
 	}
-	return q.situation(ctx, graph)
+	n := q.find(graph)
+	if n == nil {
+		metadata, err := q.metadata(ctx)
+		if err != nil {
+			return nil, q.explain(ctx, err)
+		}
+		n = graph.Add(q.target.Kind, metadata)
+	}
+	s, err := q.around(ctx, graph, n)
+	return s, q.options.connection.Explain(err)
 }
 
-// situation reads what is of interest around the object, which need not be in the graph.
-func (q *query) situation(ctx context.Context, graph *ownertree.Graph) (*diagnosis.Situation, error) {
+// find returns the object; nil if no list of the graph has it.
+func (q *query) find(graph *ownertree.Graph) *ownertree.Node {
+	return graph.Find(q.target.Kind, q.target.Namespace, q.target.Name)
+}
+
+// metadata reads the metadata of the object. The error is the server's: explain makes one for people of it.
+func (q *query) metadata(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	t := q.target
-	n := graph.Find(t.Kind, t.Namespace, t.Name)
-	if n == nil {
-		metadata, err := q.cluster.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name)
-		switch {
-		case err == nil:
-			n = graph.Add(t.Kind, metadata)
-		case apierrors.IsNotFound(err):
-			return nil, q.cluster.NotFound(ctx, t)
-		case apierrors.IsForbidden(err):
-			return nil, q.options.connection.ForbiddenError([]connect.Target{t}, false)
-		default:
-			return nil, q.options.connection.ExplainReadError(t, err)
-		}
+	out, err := q.cluster.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name)
+	if apierrors.IsUnauthorized(err) { // after that, client-go asks a credential plugin for others
+		out, err = q.cluster.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name)
 	}
-	s, err := diagnosis.Read(ctx, q.cluster.Reader, q.cluster.Kinds, graph, n, q.options.clock.Now())
-	if err != nil {
-		return nil, q.options.connection.Explain(err)
+	return out, err
+}
+
+// around reads what is of interest around the object, which is in the graph. The error is not nil only if ctx has
+// ended.
+func (q *query) around(
+	ctx context.Context, graph *ownertree.Graph, n *ownertree.Node,
+) (*diagnosis.Situation, error) {
+	return diagnosis.Read(ctx, q.cluster.Reader, q.cluster.Kinds, graph, n, q.options.clock.Now())
+}
+
+// explain returns what to say of an error of the server for a read of the object.
+func (q *query) explain(ctx context.Context, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return q.cluster.NotFound(ctx, q.target)
+	case apierrors.IsForbidden(err):
+		return q.options.connection.ForbiddenError([]connect.Target{q.target}, false)
 	}
-	return s, nil
+	return q.options.connection.ExplainReadError(q.target, err)
 }

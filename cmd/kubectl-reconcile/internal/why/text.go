@@ -36,7 +36,7 @@ func newView(q *query, s *diagnosis.Situation, tried *trials, now time.Time) *vi
 	}
 	return &view{
 		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, trials: tried, now: now, namespace: namespace,
-		commands: commandMaker{context: q.options.context, program: q.options.connection.Program},
+		commands: commandMaker{connection: q.options.connectionArgs, program: q.options.connection.Program},
 	}
 }
 
@@ -242,7 +242,7 @@ func (s *screen) chain(c *diagnosis.Cause) {
 		}
 		label := s.view.label(l.Node)
 		if s.width > 0 { // the whole name is in the sentence, or in the commands
-			label = cutMiddle(label, max(s.width*6/10-len(before)-len(after), 24))
+			label = cutMiddle(label, max(s.width*6/10-render.Cells(before)-render.Cells(after), 24))
 		}
 		label = before + label + after
 		rows[i] = row{render.Escape(label), l.Facts.Status.Status, render.Escape(l.Facts.Reason)}

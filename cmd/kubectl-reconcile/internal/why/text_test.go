@@ -9,7 +9,11 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // TestContinued: a command that is too long can still be copied.
@@ -92,6 +96,29 @@ func TestCutMiddle(t *testing.T) {
 	} {
 		if got := cutMiddle(name, 25); got != want {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestChain: names are cut to the cells that are left for them, and not shorter because the lines before them are of
+// more bytes than cells.
+func TestChain(t *testing.T) {
+	kind := &cluster.Kind{}
+	kind.Kind = "Pod"
+	node := &ownertree.Node{Kind: kind, Name: strings.Repeat("x", 38)} // 42 cells with its kind
+	link := diagnosis.Link{Node: node, Facts: &treestatus.Facts{}}
+	link.Facts.Status.Status = inspect.Current
+	c := &diagnosis.Cause{Chain: []diagnosis.Link{link, link, link}}
+	draw := func(ascii bool, width int) string {
+		v := &view{diagnosis: &diagnosis.Diagnosis{Status: inspect.Current}}
+		s := &screen{options: &Options{ascii: ascii}, view: v, width: width}
+		s.chain(c)
+		return s.text.String()
+	}
+	for _, width := range []int{70, 75, 77, 78, 80, 100} {
+		drawn := strings.ReplaceAll(draw(false, width), "└─", "`-")
+		if diff := cmp.Diff(draw(true, width), drawn); diff != "" {
+			t.Errorf("width %d (-ASCII +else):\n%s", width, diff)
 		}
 	}
 }

@@ -57,7 +57,7 @@ type trials struct {
 	list  []v1alpha1.Trial
 }
 
-// complete adds to a situation what trying controllers tells about it, and about the webhooks that refuse what these
+// complete adds to a situation what trying controllers shows of it, and of the webhooks that refuse what these
 // write. It returns what was tried; nil if nothing was. The error is not nil only if ctx has ended.
 func (t *trier) complete(ctx context.Context, s *diagnosis.Situation, now time.Time) (*trials, error) {
 	tried, err := t.tryUnsure(ctx, s, now)
@@ -211,8 +211,12 @@ func documentOf(n *ownertree.Node, a trial.Attempt) v1alpha1.Trial {
 			Verb: w.Verb, Resource: w.Resource, Name: w.Name, Answer: answer, Message: w.Message,
 		})
 	}
-	if !a.Done && out.Problem == "" {
+	switch {
+	case out.Problem != "":
+	case !a.Done:
 		out.Problem = "its controller has not reconciled it in time"
+	case a.Unanswered:
+		out.Problem = "a write was not answered, or conflicted with a change by another"
 	}
 	return out
 }

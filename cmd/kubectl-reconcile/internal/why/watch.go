@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
 
 // lookAgain is how often the object is read again though nothing in its scope has changed: Events come without a change
@@ -29,28 +34,28 @@ var errEnded = errors.New("converged")
 func (q *query) follow(ctx context.Context, ends func()) (err error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var running sync.WaitGroup
 	if q.options.timeout > 0 {
 		timer := q.options.clock.NewTimer(q.options.timeout)
 		defer timer.Stop()
-		go func() {
+		running.Go(func() {
 			select {
 			case <-timer.C():
 				cancel(errTimeout)
 			case <-watched.Done():
 			}
-		}()
+		})
 	}
 	f := &follower{query: q, ends: ends, cancel: cancel, tried: trier{query: q}}
 	if render.IsTerminal(q.options.streams.Out) && q.options.output == "" {
 		f.screen = render.NewScreen(q.options.streams.Out)
 		defer func() { err = errors.Join(f.screen.Close(), err) }()
 	}
-	var ticking sync.WaitGroup
-	ticking.Go(func() { f.ticks(watched) })
+	running.Go(func() { f.ticks(watched) })
 	err = ownertree.Watch(watched, q.cluster.Reader, q.cluster.Kinds, q.scope(),
 		func(g *ownertree.Graph, _ ownertree.Touched) error { return f.look(watched, g) })
 	cancel(nil)
-	ticking.Wait()
+	running.Wait()
 	cause := context.Cause(watched)
 	switch {
 	case err != nil && !errors.Is(err, errEnded):
@@ -76,30 +81,37 @@ type follower struct {
 	mu sync.Mutex // guards what follows
 	// graph is the last one; nil before the first.
 	graph *ownertree.Graph
-	tried trier
-	// shown is what was shown last, without its times.
-	shown string
-	last  *view
+	// listed reports whether the object was in a list. One that never is, such as a Node, is read by itself: version is
+	// that of what the graph has.
+	listed  bool
+	version string
+	tried   trier
+	last    *view // nil before the first
+	// warned is what was said of a read that failed; empty since one has not.
+	warned string
+	shown  shownLines
 }
 
-// look reads the object as it is in the graph and shows it. It returns errEnded when the object has converged.
-func (f *follower) look(ctx context.Context, g *ownertree.Graph) error {
+// look reads the object and shows it. The graph is nil if nothing in the scope has changed. It returns errEnded when
+// the object has converged, or does not exist any more, and an error when it may not be read.
+func (f *follower) look(ctx context.Context, changed *ownertree.Graph) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := f.graph == nil
-	f.graph = g
+	if changed == nil && f.last == nil {
+		return nil // the lists have not been read
+	}
 	q := f.query
-	s, err := q.situation(ctx, g)
+	s, err := f.read(ctx, changed)
 	f.ends()
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case err != nil && first:
-		return err
-	case err != nil && f.last != nil && g.Find(q.target.Kind, q.target.Namespace, q.target.Name) == nil:
-		return errors.Join(f.gone(), errEnded)
+	case apierrors.IsNotFound(err) && f.last != nil:
+		return f.gone()
+	case f.last == nil && err != nil, apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return q.explain(ctx, err)
 	case err != nil:
-		return nil // the server does not answer for the time being
+		return f.warn(q.explain(ctx, err))
 	}
 	now := q.options.clock.Now()
 	tried, err := f.tried.complete(ctx, s, now)
@@ -116,6 +128,34 @@ func (f *follower) look(ctx context.Context, g *ownertree.Graph) error {
 	return nil
 }
 
+// read reads the object and what is around it. Errors are the server's for the object.
+func (f *follower) read(ctx context.Context, changed *ownertree.Graph) (*diagnosis.Situation, error) {
+	q := f.query
+	if changed != nil {
+		f.graph, f.listed = changed, f.listed || q.find(changed) != nil
+	}
+	n := q.find(f.graph)
+	metadata, err := q.metadata(ctx)
+	switch {
+	case apierrors.IsForbidden(err) && f.listed && n != nil: // it may be listed and watched all the same
+		return q.around(ctx, f.graph, n)
+	case apierrors.IsForbidden(err) && f.listed:
+		return nil, apierrors.NewNotFound(q.target.Kind.GroupResource(), q.target.Name)
+	case err != nil:
+		return nil, err
+	case changed == nil && (q.scope().Nothing || !f.listed && metadata.ResourceVersion != f.version):
+		graph, err := ownertree.Collect(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope())
+		if err != nil {
+			return nil, err
+		}
+		f.graph, n = graph, q.find(graph)
+	}
+	if f.version = metadata.ResourceVersion; n == nil {
+		n = f.graph.Add(q.target.Kind, metadata)
+	}
+	return q.around(ctx, f.graph, n)
+}
+
 // ticks looks again every lookAgain.
 func (f *follower) ticks(ctx context.Context) {
 	ticker := f.query.options.clock.NewTicker(lookAgain)
@@ -126,20 +166,7 @@ func (f *follower) ticks(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		f.mu.Lock()
-		g := f.graph
-		f.mu.Unlock()
-		if g == nil {
-			continue
-		}
-		if f.query.scope().Nothing {
-			fresh, err := ownertree.Collect(ctx, f.query.cluster.Reader, f.query.cluster.Kinds, f.query.scope())
-			if err != nil {
-				continue
-			}
-			g = fresh
-		}
-		if err := f.look(ctx, g); err != nil {
+		if err := f.look(ctx, nil); err != nil {
 			f.cancel(err)
 			return
 		}
@@ -156,26 +183,42 @@ func (f *follower) because() string {
 	return ": " + f.last.sentence(f.last.diagnosis.Causes[0])
 }
 
-// show writes what has changed: on a terminal all of it, else one line, and one of JSON.
+// shownLines is what was written last where stdout is no terminal, without times.
+type shownLines struct{ causes, trials, incomplete []string }
+
+// show writes what has changed: on a terminal all of it, else a line for each, or one of JSON.
 func (f *follower) show() error {
 	o, v := f.query.options, f.last
 	if f.screen != nil {
-		var text strings.Builder
-		if err := o.draw(&text, v, f.screen.Width()); err != nil {
-			return err
-		}
-		return f.screen.Show(text.String())
+		f.warned = ""
+		return f.draw()
 	}
-	lines := []string{v.diagnosis.Status + " " + v.diagnosis.Facts.Reason}
+	if f.warned != "" {
+		f.warned = ""
+		fmt.Fprintln(o.streams.ErrOut, "the API server answers again")
+	}
+	before := f.shown
+	f.shown = shownLines{
+		causes: []string{v.diagnosis.Status + " " + v.diagnosis.Facts.Reason},
+		trials: v.trialLines(), incomplete: connect.DescribeIncomplete(v.incomplete),
+	}
 	for _, c := range v.diagnosis.Causes {
-		lines = append(lines, v.sentence(c))
+		f.shown.causes = append(f.shown.causes, v.sentence(c))
 	}
-	known := strings.Join(lines, "\n")
-	if known == f.shown {
-		return nil
+	var lines []string
+	if !slices.Equal(before.causes, f.shown.causes) {
+		line := v.headline()
+		if len(v.diagnosis.Causes) > 0 {
+			c := v.diagnosis.Causes[0]
+			line += "; cause (" + certaintyText(c.Certainty) + "): " + v.sentence(c)
+		}
+		lines = append(lines, line)
 	}
-	f.shown = known
-	if o.output == "json" {
+	if !slices.Equal(before.trials, f.shown.trials) {
+		lines = append(lines, f.shown.trials...)
+	}
+	lines = append(lines, connect.IncompleteChanges(before.incomplete, f.shown.incomplete)...)
+	if o.output == "json" && len(lines) > 0 {
 		text, err := json.Marshal(v.document())
 		if err != nil {
 			return fmt.Errorf("writing as JSON: %w", err)
@@ -183,23 +226,53 @@ func (f *follower) show() error {
 		_, err = fmt.Fprintf(o.streams.Out, "%s\n", cli.EscapeControls(text))
 		return err
 	}
-	line := v.headline()
-	if len(v.diagnosis.Causes) > 0 {
-		line += "; cause (" + certaintyText(v.diagnosis.Causes[0].Certainty) + "): " + v.sentence(v.diagnosis.Causes[0])
+	for _, line := range lines {
+		if err := f.line(line); err != nil {
+			return err
+		}
 	}
-	return f.line(line)
+	return nil
 }
 
-// gone tells that the object does not exist any more.
-func (f *follower) gone() error {
-	text := f.query.target.Kind.Kind + " " + f.query.target.Name + " does not exist any more"
-	switch {
-	case f.screen != nil:
-		return f.screen.Show(text + "\n")
-	case f.query.options.output == "json":
+// draw shows the last view on the terminal, with what was said of a read that failed since.
+func (f *follower) draw() error {
+	var text strings.Builder
+	if err := f.query.options.draw(&text, f.last, f.screen.Width()); err != nil {
+		return err
+	}
+	if f.warned != "" {
+		fmt.Fprintln(&text, render.Wrap(f.warned, f.screen.Width(), "  "))
+	}
+	return f.screen.Show(text.String())
+}
+
+// warn reports, once until a read succeeds, that the object cannot be read for the time being.
+func (f *follower) warn(err error) error {
+	if f.warned != "" {
 		return nil
 	}
-	return f.line(text)
+	f.warned = cli.OneLine("warning: " + err.Error() + "; retrying")
+	if f.screen != nil {
+		return f.draw()
+	}
+	fmt.Fprintln(f.query.options.streams.ErrOut, f.warned)
+	return nil
+}
+
+// gone reports that the object does not exist any more, and returns errEnded.
+func (f *follower) gone() error {
+	text := f.query.target.Kind.Kind + " " + f.query.target.Name + " does not exist any more"
+	var err error
+	switch {
+	case f.screen != nil:
+		err = f.screen.Show(text + "\n")
+	case f.query.options.output != "json":
+		err = f.line(text)
+	}
+	if err != nil {
+		return err
+	}
+	return errEnded
 }
 
 func (f *follower) line(text string) error {

@@ -5,6 +5,7 @@
 //	try.go              --try: what controllers write, tried in dry run
 //	sentences.go        causes in words
 //	commands.go         commands that show more of a cause, or would unblock it
+//	commandline.go      how these are written
 //	text.go             the screen
 //	document.go         JSON and YAML
 //	watch.go            --watch
@@ -102,7 +103,8 @@ type Options struct {
 	watch      bool
 	timeout    time.Duration
 	output     string
-	context    string // of --context; empty without it
+	// connectionArgs are what commands need to reach the same cluster as the same user.
+	connectionArgs string
 
 	streams genericiooptions.IOStreams
 	palette render.Palette
@@ -137,7 +139,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	connection.Progress = progress
 	return &Options{
 		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout,
-		output: f.output, context: *f.cluster.Config.Context,
+		output: f.output, connectionArgs: connectionArgs(f.cluster.Cmd.Flags()),
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
 	}, nil
