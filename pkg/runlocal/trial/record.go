@@ -13,19 +13,15 @@ type queueKey struct{ controller, key string }
 
 // record is a sink that gathers the first reconcile of each attempt. Its methods may be called concurrently.
 type record struct {
-	// done is closed when all attempts are.
-	done chan struct{}
-
-	mu    sync.Mutex // guards what follows
-	list  []Attempt
-	open  map[trace.ReconcileID]*Attempt // of list
-	ended int
+	mu   sync.Mutex // guards what follows
+	list []Attempt
+	open map[trace.ReconcileID]*Attempt // of list
 }
 
 var _ trace.Sink = (*record)(nil)
 
 func newRecord(attempts []Attempt) *record {
-	return &record{done: make(chan struct{}), list: attempts, open: map[trace.ReconcileID]*Attempt{}}
+	return &record{list: attempts, open: map[trace.ReconcileID]*Attempt{}}
 }
 
 // keys returns those of the attempts.
@@ -76,9 +72,6 @@ func (r *record) Record(e *trace.Event) {
 		}
 		if d.Outcome == trace.Failed && d.Refused == 0 && d.PutOff == "" {
 			a.Error = d.Error
-		}
-		if r.ended++; r.ended == len(r.list) {
-			close(r.done)
 		}
 	}
 }

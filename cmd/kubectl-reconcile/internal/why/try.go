@@ -114,8 +114,10 @@ func (t *trier) try(ctx context.Context, s *diagnosis.Situation, nodes []*ownert
 	shown := connection.Progress.Show(ctx, cli.ProgressText("trying in dry run what controllers write"))
 	defer shown()
 	var objects []trial.Object
+	byObject := map[trial.Object]*ownertree.Node{}
 	for _, n := range nodes {
-		objects = append(objects, trial.Object{Kind: n.Kind.GroupKind(), Namespace: n.Namespace, Name: n.Name})
+		object := trial.Object{Kind: n.Kind.GroupKind(), Namespace: n.Namespace, Name: n.Name}
+		objects, byObject[object] = append(objects, object), n
 	}
 	attempts, err := trial.Run(ctx, trial.Options{Config: connection.Config, Objects: objects})
 	switch {
@@ -125,9 +127,10 @@ func (t *trier) try(ctx context.Context, s *diagnosis.Situation, nodes []*ownert
 		return untried(nodes, problemOf(err)), nil
 	}
 	out := &trials{byUID: map[types.UID]inspect.Trial{}}
-	for i, a := range attempts {
-		out.byUID[nodes[i].UID] = evidenceOf(a)
-		out.list = append(out.list, documentOf(nodes[i], a))
+	for _, a := range attempts {
+		n := byObject[a.Object]
+		out.byUID[n.UID] = evidenceOf(a)
+		out.list = append(out.list, documentOf(n, a))
 	}
 	return out, nil
 }
