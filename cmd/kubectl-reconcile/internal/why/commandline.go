@@ -81,7 +81,8 @@ func (l *commandList) add(c v1alpha1.Command) {
 // connectionFlags are the flags that select the cluster and the user, in the order in which they are written.
 var connectionFlags = []string{
 	"kubeconfig", "context", "cluster", "server", "tls-server-name", "certificate-authority",
-	"insecure-skip-tls-verify", "user", "client-certificate", "client-key", "token", "as", "as-group", "as-uid", "as-user-extra",
+	"insecure-skip-tls-verify", "user", "client-certificate", "client-key", "token", "as",
+	"as-group", "as-uid", "as-user-extra",
 }
 
 // connectionArgs returns those of connectionFlags that were set, as they are to be given to another command. The value
