@@ -30,7 +30,7 @@ func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("making a client of the store at %s: %w", o.Etcd, err)
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(o.Parallel)
 	for n := o.First + 1; n < o.First+o.Families(); n++ {
 		group.Go(func() error {
@@ -38,14 +38,22 @@ func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
 			if err != nil {
 				return err
 			}
-			if _, err := client.Txn(ctx).Then(puts...).Commit(); err != nil {
+			if _, err := client.Txn(inner).Then(puts...).Commit(); err != nil {
 				return fmt.Errorf("writing Deployment %d and what it owns to the store: %w", n, err)
 			}
 			f.add(len(puts))
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	// All that a transaction wrote has one revision, and a watch cache that has the first of it counts as up to date. One
+	// that has seen a later revision has the rest, too.
+	if _, err := client.Put(ctx, "/filled", ""); err != nil {
+		return fmt.Errorf("writing to the store: %w", err)
+	}
+	return nil
 }
 
 // like is the n-th family, as the filler would have made it by requests: it differs from f in names, identifiers and
