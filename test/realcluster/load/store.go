@@ -48,8 +48,8 @@ func (f *filler) fillStore(ctx context.Context, o Options) (err error) {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	// All that a transaction wrote has one revision, and a watch cache that has the first of it counts as up to date. One
-	// that has seen a later revision has the rest, too.
+	// All that a transaction wrote has one revision, and a watch cache that has the first of it counts as up to date.
+	// One that has seen a later revision has the rest, too.
 	if _, err := client.Put(ctx, "/filled", ""); err != nil {
 		return fmt.Errorf("writing to the store: %w", err)
 	}
