@@ -265,6 +265,7 @@ const (
 func (p *played) again(t *testing.T, rules []scenarios.Rule) int {
 	n := 0
 	for ; n < replays && p.differs(rules); n++ {
+		t.Logf("%s differs: %.1000s", p.scenario.Name, p.difference(rules))
 		next := &played{
 			scenario: renamed(t, p.scenario, fmt.Sprintf("%s-again-%d", p.scenario.Name, n+1)), sides: p.sides,
 		}
@@ -302,11 +303,18 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-func (p *played) differs(rules []scenarios.Rule) bool {
-	if errors.Join(p.errs[:]...) != nil {
-		return true
+func (p *played) differs(rules []scenarios.Rule) bool { return p.difference(rules) != "" }
+
+// difference returns the first thing that differs, or why it has failed; empty if nothing does.
+func (p *played) difference(rules []scenarios.Rule) string {
+	if err := errors.Join(p.errs[:]...); err != nil {
+		return err.Error()
 	}
-	return len(scenarios.Compare(p.outcomes[0], p.outcomes[1], append(slices.Clone(p.scenario.Rules), rules...))) > 0
+	all := scenarios.Compare(p.outcomes[0], p.outcomes[1], append(slices.Clone(p.scenario.Rules), rules...))
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+v", all[0])
 }
 
 // judge compares what came of a scenario, and reports what differs together with what happened on both sides.
