@@ -278,18 +278,22 @@ func (r *reading) dropUnrelated(context.Context) error {
 			left = append(left, object.UID)
 		}
 	}
+	dropped := map[types.UID]bool{} // owners may be owned by what they own
 	for len(left) > 0 {
 		last := len(left) - 1
 		uid := left[last]
-		left = append(left[:last], r.related.owned[uid]...)
-		k, there := objects[uid]
-		if !there || r.unrelated[k] {
+		left = left[:last]
+		if uid == "" || dropped[uid] {
 			continue
 		}
-		delete(r.objects, k)
-		delete(r.uids, uid)
-		r.unrelated[k] = true
-		r.skipped++
+		dropped[uid] = true
+		left = append(left, r.related.owned[uid]...)
+		if k, there := objects[uid]; there {
+			delete(r.objects, k)
+			delete(r.uids, uid)
+			r.unrelated[k] = true
+			r.skipped++
+		}
 	}
 	return nil
 }

@@ -276,3 +276,23 @@ func TestManyWorkloadsOfOneOwner(t *testing.T) {
 		t.Errorf("%d are wanted", len(c.wanted))
 	}
 }
+
+// TestDropOwnersOfEachOther: workloads that own each other, which the API permits, are dropped once, with what they own.
+func TestDropOwnersOfEachOther(t *testing.T) {
+	r := &reading{related: newRelated(), objects: map[key]Object{}, uids: map[types.UID]bool{}}
+	pods := &group{target: cluster.Target{Kind: cluster.Kind{Resource: "pods"}, Namespace: "shop"}}
+	for _, name := range []types.UID{"a", "b"} {
+		r.related.members[name] = &member{group: pods, name: string(name)}
+	}
+	r.related.link("a", []metav1.OwnerReference{{UID: "b"}})
+	r.related.link("b", []metav1.OwnerReference{{UID: "a"}})
+	r.related.link("settings", []metav1.OwnerReference{{UID: "a"}, {UID: "b"}})
+	settings := key{configMap.GroupResource(), "shop", "settings"}
+	r.objects[settings] = Object{Kind: configMap, Namespace: "shop", Name: "settings", UID: "settings"}
+	if err := r.dropUnrelated(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.objects) > 0 || !r.unrelated[settings] || r.skipped != 3 {
+		t.Errorf("left are %v; %d were dropped, want 3: %v", r.objects, r.skipped, r.unrelated)
+	}
+}

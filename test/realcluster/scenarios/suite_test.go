@@ -303,6 +303,7 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
+// differs reports whether the sides do not agree, or one has failed.
 func (p *played) differs(rules []scenarios.Rule) bool { return p.difference(rules) != "" }
 
 // difference returns the first thing that differs, or why it has failed; empty if nothing does.
