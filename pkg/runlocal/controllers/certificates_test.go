@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func whoami(t testing.TB, config *rest.Config) string {
@@ -64,13 +67,20 @@ func TestRequestOfANodeIsApprovedAndSigned(t *testing.T) {
 	s := bareSession(t)
 	s.server.WaitReady(t.Context())
 	s.bootstrappers(t)
-	s.run(t, 0, "csrapproving", "csrsigning")
+	s.run(t, 0, "csrsigning")
 	kubelet := s.impersonating(t, "system:bootstrap:abcdef", "system:bootstrappers", "system:authenticated")
 	eventually(t, "the bindings to count", func() bool {
 		_, err := kubelet.CertificatesV1().CertificateSigningRequests().Create(
 			t.Context(), nodeRequest(t, "n1", certificatesv1.KubeAPIServerClientKubeletSignerName), metav1.CreateOptions{})
 		return err == nil
 	})
+	eventually(t, "csrsigning to have seen the request", func() bool {
+		return slices.ContainsFunc(s.log.list(), func(e *trace.Event) bool {
+			_, ok := e.Detail.(*trace.End)
+			return ok && e.Controller == "csrsigning" && e.Key == "n1"
+		})
+	})
+	s.run(t, 0, "csrapproving")
 	s.expect(t, "csrapproving",
 		"update certificatesigningrequests/approval by n1 because ADDED CertificateSigningRequest n1 seen by enqueueCertificateRequest")
 	s.expect(t, "csrsigning",

@@ -45,19 +45,20 @@ var _ cache.SharedIndexInformer = (*informer)(nil)
 // of an informer that only serves a lister are recorded too.
 func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync time.Duration) *informer {
 	gvk, gvr := t.kinds().of(obj)
-	i := t.wrapInformer(gvk, gvr, next)
+	i := t.wrapInformer(gvk, gvr, next, false)
 	i.resync = resync
 	// An informer refuses handlers only when it is stopped; then there is nothing to see.
 	_, _ = i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, 0)
 	return i
 }
 
-// wrapInformer wraps an informer that was not started, and includes it in State until dropInformer.
+// wrapInformer wraps an informer that was not started, and includes it in State until dropInformer. lazy means that a
+// watch event is recorded only if it turns out to be a cause.
 func (t *Tap) wrapInformer(
-	gvk schema.GroupVersionKind, gvr schema.GroupVersionResource, next cache.SharedIndexInformer,
+	gvk schema.GroupVersionKind, gvr schema.GroupVersionResource, next cache.SharedIndexInformer, lazy bool,
 ) *informer {
 	i := &informer{
-		SharedIndexInformer: next, tap: t, gvk: gvk, gvr: gvr, base: t.newest.Load(),
+		SharedIndexInformer: next, tap: t, gvk: gvk, gvr: gvr, base: t.newest.Load(), lazy: lazy,
 		handlers: map[cache.ResourceEventHandlerRegistration]*handler{},
 	}
 	t.mu.Lock()

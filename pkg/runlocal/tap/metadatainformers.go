@@ -76,8 +76,8 @@ func (m *MetadataInformers) ForResource(resource schema.GroupVersionResource) (i
 	if err := generic.Informer().SetTransform(m.tap.trim); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", resource.GroupResource(), err)
 	}
-	o = &metadataInformer{GenericInformer: generic, observed: m.tap.wrapInformer(kind, resource, generic.Informer())}
-	o.observed.lazy = true
+	observed := m.tap.wrapInformer(kind, resource, generic.Informer(), true)
+	o = &metadataInformer{GenericInformer: generic, observed: observed}
 	m.own[resource] = o
 	return o, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/tools/cache"
@@ -40,6 +41,32 @@ func everything(t *testing.T) (*Tap, *eventLog, *MetadataInformers) {
 	m := tap.Controller("collector").MetadataInformers(shared, metadatafake.NewSimpleMetadataClient(scheme, secret),
 		mapper)
 	return tap, sink, m
+}
+
+// TestMetadataInformersOfTwo has two controllers that watch all by metadata, at the same time: each has its own
+// informers, and none is taken for one of whole objects.
+func TestMetadataInformersOfTwo(t *testing.T) {
+	tap, _, m := everything(t)
+	other := tap.Controller("quota").MetadataInformers(m.shared, m.client, m.mapper)
+	var got [2]informers.GenericInformer
+	var running sync.WaitGroup
+	for i, factory := range []*MetadataInformers{m, other} {
+		running.Go(func() {
+			var err error
+			if got[i], err = factory.ForResource(secretResource); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	for i, informer := range got {
+		if _, ok := informer.(*metadataInformer); !ok {
+			t.Errorf("the informer of controller %d is a %T", i, informer)
+		}
+	}
+	if got[0] == got[1] {
+		t.Error("the controllers share an informer of metadata")
+	}
 }
 
 func TestMetadataInformersShare(t *testing.T) {

@@ -78,10 +78,14 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
 			continue
 		}
-		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err == nil {
+		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
+		case err == nil:
 			return nil, fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
+		case apierrors.IsNotFound(err):
+			return nil, opened.NotFound(ctx, t)
+		default:
+			return nil, o.cluster.ExplainReadError(t, err)
 		}
-		return nil, opened.NotFound(ctx, t)
 	}
 	job := &copyJob{copied: copied}
 	job.asked = func(context.Context, *runlocal.Session) (asked, []plan.ObjectID, error) {
@@ -99,7 +103,7 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 	return job, nil
 }
 
-// applyTried makes the change of a plan that to what the cluster has answered, and the deletion of what is pruned.
+// applyTried sets the change of a plan: what the cluster has answered is applied, and what is pruned is deleted.
 func (o *Options) applyTried(job *copyJob, tried []*triedManifest, pruned []prunedObject) {
 	job.given, job.pruned = manifestsOf(tried), pruned
 	job.change = func(ctx context.Context, session *runlocal.Session) error {
