@@ -11,7 +11,8 @@ import (
 // defaultStorageClass is nodes.DefaultStorageClass of the plugin.
 const defaultStorageClass = "standard"
 
-// buildProvisioner builds the plugin's simulated provisioner, as a separate program, and returns its file.
+// buildProvisioner builds the plugin's simulated provisioner, as a separate program, and returns its file. Without cgo it
+// needs no other packages than the plugin, which was built.
 func buildProvisioner(ctx context.Context) (string, error) {
 	module, err := moduleRoot(ctx)
 	if err != nil {
@@ -24,7 +25,7 @@ func buildProvisioner(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	_, err = output(ctx, checkout, "go", "build", "-o", program, "./test/provisioner")
+	_, err = output(ctx, checkout, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./test/provisioner")
 	return program, err
 }
 
@@ -33,11 +34,7 @@ func (c *Cluster) startVolumes(ctx context.Context) error {
 	if !c.options.Volumes {
 		return nil
 	}
-	program, err := buildProvisioner(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := c.home.start(provisioner, nil, program, "--kubeconfig", c.kubeconfig(provisioner)); err != nil {
+	if _, err := c.home.start(provisioner, nil, c.provisionerProgram, "--kubeconfig", c.kubeconfig(provisioner)); err != nil {
 		return err
 	}
 	client, err := c.client()
