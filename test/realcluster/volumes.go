@@ -11,8 +11,8 @@ import (
 // defaultStorageClass is nodes.DefaultStorageClass of the plugin.
 const defaultStorageClass = "standard"
 
-// buildProvisioner builds the plugin's simulated provisioner, as a separate program, and returns its file. Without cgo it
-// needs no other packages than the plugin, which was built.
+// buildProvisioner builds the plugin's simulated provisioner, as a separate program, and returns its file. Without cgo
+// it needs no other packages than the plugin, which was built.
 func buildProvisioner(ctx context.Context) (string, error) {
 	module, err := moduleRoot(ctx)
 	if err != nil {
@@ -34,7 +34,8 @@ func (c *Cluster) startVolumes(ctx context.Context) error {
 	if !c.options.Volumes {
 		return nil
 	}
-	if _, err := c.home.start(provisioner, nil, c.provisionerProgram, "--kubeconfig", c.kubeconfig(provisioner)); err != nil {
+	args := []string{"--kubeconfig", c.kubeconfig(provisioner)}
+	if _, err := c.home.start(provisioner, nil, c.provisionerProgram, args...); err != nil {
 		return err
 	}
 	client, err := c.client()
