@@ -63,8 +63,7 @@ func (q *query) follow(ctx context.Context, ends func()) (err error) {
 	case errors.Is(err, errEnded), errors.Is(cause, errEnded):
 		return nil
 	case errors.Is(cause, errTimeout):
-		return fmt.Errorf("%s/%s has not converged within %s%s",
-			q.target.Kind, q.target.Name, q.options.timeout, f.because())
+		return f.timedOut()
 	case ctx.Err() != nil:
 		return cli.Interruption(ctx, fmt.Sprintf("before %s/%s has converged", q.target.Kind, q.target.Name))
 	}
@@ -173,14 +172,20 @@ func (f *follower) ticks(ctx context.Context) {
 	}
 }
 
-// because is the likeliest cause, for an error; empty if there is none.
-func (f *follower) because() string {
+// timedOut returns the error of a wait that has lasted too long, with the likeliest cause.
+func (f *follower) timedOut() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.last == nil || len(f.last.diagnosis.Causes) == 0 {
-		return ""
+	q, because := f.query, ""
+	object := q.target.Kind.String() + "/" + q.target.Name
+	switch {
+	case f.last == nil:
+		return cli.WithHint(fmt.Errorf("%s could not be read within %s", object, q.options.timeout),
+			"--timeout gives the API server longer")
+	case len(f.last.diagnosis.Causes) > 0:
+		because = ": " + f.last.sentence(f.last.diagnosis.Causes[0])
 	}
-	return ": " + f.last.sentence(f.last.diagnosis.Causes[0])
+	return fmt.Errorf("%s has not converged within %s%s", object, q.options.timeout, because)
 }
 
 // shownLines is what was written last where stdout is no terminal, without times.
