@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Change is one field that differs between two versions of an object.
@@ -39,14 +38,6 @@ func valueText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(b)
-}
-
-// HiddenValue takes the place of a value that must not be shown, such as those of Secrets, as in `kubectl diff`.
-const HiddenValue = "***"
-
-// IsSecret reports whether an object is a Secret of the core group, in any version; false for nil.
-func IsSecret(obj *unstructured.Unstructured) bool {
-	return obj != nil && obj.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
 // bookkeeping are the metadata fields that every write changes and that no user set.

@@ -283,7 +283,7 @@ func (r *reading) dropUnrelated(context.Context) error {
 		last := len(left) - 1
 		uid := left[last]
 		left = left[:last]
-		if uid == "" || dropped[uid] {
+		if uid == "" || dropped[uid] { // without a uid, nothing is an owner
 			continue
 		}
 		dropped[uid] = true
