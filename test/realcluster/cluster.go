@@ -48,13 +48,11 @@ type Cluster struct {
 	home     *home
 	programs Programs
 	options  Options
-	// provisionerProgram is the file of the simulated provisioner; empty without Options.Volumes.
-	provisionerProgram string
-	ca                 *authority
-	port               int
-	etcdPort           int
-	meter              *http.Server // nil without Options.Metrics
-	serving            sync.WaitGroup
+	ca       *authority
+	port     int
+	etcdPort int
+	meter    *http.Server // nil without Options.Metrics
+	serving  sync.WaitGroup
 }
 
 // startTimeout is generous: a machine that runs other tests at once takes many times the five seconds that are usual.
@@ -68,28 +66,27 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	program := ""
 	if o.Volumes {
-		if program, err = buildProvisioner(ctx); err != nil {
+		if programs.provisioner, err = buildProvisioner(ctx); err != nil {
 			return nil, err
 		}
 	}
 	var c *Cluster
 	for range 3 { // another process may take a port between the moment it is found free and the moment it is bound
-		if c, err = start(ctx, programs, program, o); !errors.Is(err, errPortTaken) {
+		if c, err = start(ctx, programs, o); !errors.Is(err, errPortTaken) {
 			break
 		}
 	}
 	return c, err
 }
 
-func start(ctx context.Context, programs Programs, provisionerProgram string, o Options) (*Cluster, error) {
+func start(ctx context.Context, programs Programs, o Options) (*Cluster, error) {
 	home, err := newHome("realcluster")
 	if err != nil {
 		return nil, err
 	}
 	home.closeWith(ctx)
-	c := &Cluster{home: home, programs: programs, provisionerProgram: provisionerProgram, options: o}
+	c := &Cluster{home: home, programs: programs, options: o}
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := c.startAll(limited); err != nil {

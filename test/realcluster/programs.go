@@ -15,8 +15,12 @@ import (
 	"strings"
 )
 
-// Programs is a folder that holds the programs of a control plane, and the stages of kwok.
-type Programs struct{ dir string }
+// Programs are those of a control plane, in one folder, with the stages of kwok.
+type Programs struct {
+	dir string
+	// provisioner is the file of the simulated provisioner; empty unless Start has built it.
+	provisioner string
+}
 
 // Path is the file of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl or kwok.
 func (p Programs) Path(name string) string { return filepath.Join(p.dir, name) }
@@ -65,7 +69,7 @@ func Build(ctx context.Context, log func(format string, args ...any)) (Programs,
 		return Programs{}, err
 	}
 	if isFolder(dir) {
-		return Programs{dir}, nil
+		return Programs{dir: dir}, nil
 	}
 	unlock, err := lock(dir + ".lock")
 	if err != nil {
@@ -73,12 +77,12 @@ func Build(ctx context.Context, log func(format string, args ...any)) (Programs,
 	}
 	defer unlock()
 	if isFolder(dir) { // another process has built it meanwhile
-		return Programs{dir}, nil
+		return Programs{dir: dir}, nil
 	}
 	if log != nil {
 		log("building a control plane into %s, once: with cold caches this takes a quarter of an hour", dir)
 	}
-	return Programs{dir}, buildInto(ctx, module, dir)
+	return Programs{dir: dir}, buildInto(ctx, module, dir)
 }
 
 // buildInto leaves nothing, or all of it.

@@ -35,7 +35,7 @@ func (c *Cluster) startVolumes(ctx context.Context) error {
 		return nil
 	}
 	args := []string{"--kubeconfig", c.kubeconfig(provisioner)}
-	if _, err := c.home.start(provisioner, nil, c.provisionerProgram, args...); err != nil {
+	if _, err := c.home.start(provisioner, nil, c.programs.provisioner, args...); err != nil {
 		return err
 	}
 	client, err := c.client()
