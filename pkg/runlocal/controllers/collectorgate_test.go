@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -123,15 +122,14 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			f := &faultyTransport{held: map[string]chan struct{}{widgetsPath: release}, plain: test.plain}
 			var seen viewLog
 			s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
-			eventually(t, "the collector to report what it waits for", func() bool {
-				_, reports := seen.get()
-				return reports > 0
-			})
-			view, _ := seen.get()
 			want := CollectorView{Waiting: []schema.GroupResource{{Group: "example.com", Resource: "widgets"}}}
-			if diff := cmp.Diff(want, view); diff != "" {
-				t.Errorf("the collector's view (-want +got):\n%s", diff)
-			}
+			eventually(t, "the collector to wait for nothing else", func() bool {
+				view, _ := seen.get()
+				if view.Collecting {
+					t.Fatalf("it has not waited for the list: %+v", view)
+				}
+				return view.equal(want)
+			})
 			if got := s.collectorWrites(); len(got) > 0 {
 				t.Errorf("the collector wrote %v before it had seen all", got)
 			}

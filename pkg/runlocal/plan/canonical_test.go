@@ -132,11 +132,23 @@ func TestInitialCauses(t *testing.T) {
 		{"without the object", []trace.Cause{pod}, []string{"web-x"}},
 	} {
 		var got []string
-		for _, c := range p.causes(test.causes, "shop/web") {
+		for _, c := range p.causes(test.causes, "shop/web", false) {
 			got = append(got, c.Object.Name)
 		}
 		if diff := gocmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
+	}
+}
+
+// TestDelays: how long a key had to wait is told of controllers, but not of simulated nodes.
+func TestDelays(t *testing.T) {
+	p := New()
+	timer := []trace.Cause{{Type: trace.CauseTimer, Delay: trace.Duration(time.Minute)}}
+	if got := p.causes(timer, "shop/web", false); got[0].Delay != time.Minute {
+		t.Errorf("a timer has waited for %s, want a minute", got[0].Delay)
+	}
+	if got := p.causes(timer, "shop/web-x", true); got[0].Delay != 0 {
+		t.Errorf("the timer of a simulated kubelet has waited for %s, which is chance", got[0].Delay)
 	}
 }

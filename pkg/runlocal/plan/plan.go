@@ -161,7 +161,8 @@ type Cause struct {
 	Step int
 	// Retry counts the failures in a row, for a retry.
 	Retry int
-	// Delay is how long the key had to wait, rounded as Later.In; 0 for less than half a second.
+	// Delay is how long the key had to wait, rounded as Later.In; 0 for less than half a second, and for what simulated
+	// nodes do.
 	Delay time.Duration
 }
 

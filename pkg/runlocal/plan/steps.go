@@ -122,7 +122,7 @@ func (p *Planner) stepOf(r *record) *Step {
 	if step.Outcome != trace.Done {
 		step.Error = p.names.replace(r.end.Error)
 	}
-	step.Causes = p.causes(r.start.Causes, step.Key)
+	step.Causes = p.causes(r.start.Causes, step.Key, step.Simulated)
 	for _, request := range r.refused {
 		if request.Code == http.StatusConflict && request.Reason == "Conflict" {
 			continue // the controller reads the object again
@@ -173,10 +173,14 @@ func (p *Planner) refusal(r *trace.Request) Write {
 
 // causes returns the causes of a key as they are in a plan. They do not depend on which informer was faster: some
 // handlers add the key of an owner for each object that was there at the beginning, but only if they know the owner.
-func (p *Planner) causes(of []trace.Cause, key string) []Cause {
+func (p *Planner) causes(of []trace.Cause, key string, simulated bool) []Cause {
 	var all, out []Cause
 	for _, c := range of {
-		all = append(all, p.cause(c))
+		one := p.cause(c)
+		if simulated {
+			one.Delay = 0 // how long a pod still has to run depends on how fast a plan was made
+		}
+		all = append(all, one)
 	}
 	sort.SliceStable(all, func(i, j int) bool {
 		a, b := all[i], all[j]
