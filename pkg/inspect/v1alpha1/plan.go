@@ -66,7 +66,7 @@ type PlanCause struct {
 	Initial bool `json:"initial,omitempty"`
 	// The failures in a row, for a retry.
 	Retry int `json:"retry,omitempty"`
-	// How long it waited, such as 1s.
+	// How long it waited, such as 1s; absent for what simulated nodes do.
 	Delay string `json:"delay,omitempty"`
 }
 
