@@ -102,11 +102,16 @@ func dryRunAmidChurn(t *testing.T, cluster *Cluster, mode string, exit int) {
 		t.Fatalf("%v\n%s\n%s", err, complaints, printed)
 	}
 	<-run.process.done
-	if code := run.process.cmd.ProcessState.ExitCode(); code != exit {
-		complaints, _ := run.Complaints()
+	complaints, _ := run.Complaints()
+	if code := run.process.cmd.ProcessState.ExitCode(); code != exit && !wasCancelled.MatchString(complaints) {
 		t.Errorf("the dry run ended with %d, not %d: %s", code, exit, complaints)
 	}
 }
+
+// wasCancelled matches what a run prints that has cancelled a write: on a slow machine one may take longer than
+// controllers get to come to an end.
+var wasCancelled = regexp.MustCompile(
+	`(?s)stopping: [^\n]+ still at work.*could not be tried: [^\n]+: context canceled\s*$`)
 
 // churn makes, changes and deletes objects until ctx ends.
 func churn(ctx context.Context, t *testing.T, client kubernetes.Interface) {
