@@ -173,6 +173,7 @@ func (p *Planner) refusal(r *trace.Request) Write {
 
 // causes returns the causes of a key as they are in a plan. They do not depend on which informer was faster: some
 // handlers add the key of an owner for each object that was there at the beginning, but only if they know the owner.
+// Nor do they depend on how fast a plan was made: the causes of simulated nodes have no delay.
 func (p *Planner) causes(of []trace.Cause, key string, simulated bool) []Cause {
 	var all, out []Cause
 	for _, c := range of {
