@@ -22,23 +22,22 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// viewLog keeps the view that was reported last, and counts the reports.
+// viewLog keeps the view that was reported last.
 type viewLog struct {
-	mu    sync.Mutex
-	last  CollectorView
-	count int
+	mu   sync.Mutex
+	last CollectorView
 }
 
 func (v *viewLog) report(view CollectorView) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last, v.count = view, v.count+1
+	v.last = view
 }
 
-func (v *viewLog) get() (CollectorView, int) {
+func (v *viewLog) get() CollectorView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.last, v.count
+	return v.last
 }
 
 // startOn starts controllers as on a cluster, which is reached with faults, until the test ends.
@@ -124,7 +123,7 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
 			want := CollectorView{Waiting: []schema.GroupResource{{Group: "example.com", Resource: "widgets"}}}
 			eventually(t, "the collector to wait for nothing else", func() bool {
-				view, _ := seen.get()
+				view := seen.get()
 				if view.Collecting {
 					t.Fatalf("it has not waited for the list: %+v", view)
 				}
@@ -148,7 +147,7 @@ func TestCollectorSeesAllBeforeItActs(t *testing.T) {
 			case test.left != nil && len(got.GetOwnerReferences()) > 0:
 				t.Errorf("the orphan has the owners %v", got.GetOwnerReferences())
 			}
-			if view, _ := seen.get(); !view.Collecting {
+			if view := seen.get(); !view.Collecting {
 				t.Errorf("the collector has not reported that it collects: %+v", view)
 			}
 		})
@@ -191,8 +190,8 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 	var seen viewLog
 	impatient := func(d *Deps) { d.Collector, d.listFailureTimeout = seen.report, time.Millisecond }
 	s.startOn(t, f, impatient, "garbagecollector")
-	eventually(t, "the collector to work without the kind", func() bool { view, _ := seen.get(); return view.Collecting })
-	view, _ := seen.get()
+	eventually(t, "the collector to work without the kind", func() bool { view := seen.get(); return view.Collecting })
+	view := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "widgets.example.com" ||
 		!apierrors.IsInternalError(view.LeftOut[0].Err) {
 		t.Errorf("left out are %v", view.LeftOut)
@@ -216,7 +215,7 @@ func TestCollectorLeavesOutKindsThatCannotBeListed(t *testing.T) {
 
 	f.set(func() { clear(f.broken) })
 	eventually(t, "the collector to see the kind", func() bool {
-		view, _ := seen.get()
+		view := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
 	s.expectOrphan(t, client)
@@ -233,8 +232,8 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
 	eventually(t, "the collector to work without the group",
-		func() bool { view, _ := seen.get(); return view.Collecting })
-	view, _ := seen.get()
+		func() bool { view := seen.get(); return view.Collecting })
+	view := seen.get()
 	if len(view.LeftOut) != 1 || view.LeftOut[0].Resource.String() != "*.example.com" || view.LeftOut[0].Err == nil {
 		t.Errorf("left out are %v", view.LeftOut)
 	}
@@ -253,7 +252,7 @@ func TestCollectorLeavesOutGroupsThatAreNotKnown(t *testing.T) {
 	other.Spec.Names.Kind, other.Spec.Names.ListKind = "Gear", "GearList"
 	s.define(t, other)
 	eventually(t, "the collector to see the group", func() bool {
-		view, _ := seen.get()
+		view := seen.get()
 		return view.Collecting && len(view.LeftOut) == 0
 	})
 	s.expectOrphan(t, client)
@@ -269,7 +268,7 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 	var seen viewLog
 	s.startOn(t, f, func(d *Deps) { d.Collector = seen.report }, "garbagecollector")
 	eventually(t, "the collector to collect",
-		func() bool { view, _ := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
+		func() bool { view := seen.get(); return view.Collecting && len(view.LeftOut) == 0 })
 
 	f.set(func() { f.broken["/apis/example.com/v1"] = true })
 	// Discovery is read when a definition changes. No kind is added or removed, so that the collector's mapper
@@ -280,7 +279,7 @@ func TestCollectorLeavesOutGroupsThatFailLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the collector to leave the group out", func() bool {
-		view, _ := seen.get()
+		view := seen.get()
 		return view.Collecting && len(view.LeftOut) == 1 && view.LeftOut[0].Resource.String() == "*.example.com"
 	})
 	unseen := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "v",
