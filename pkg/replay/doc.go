@@ -1,0 +1,13 @@
+// Package replay is the format of recordings: what an API server said about objects of many kinds, in the order in
+// which it arrived, with the resource versions and the bytes that it sent. A [Writer] writes a recording, a [Reader]
+// reads one in order, or from any moment. A [State] is what was known at a moment.
+//
+// record.go has the records that a recording consists of, source.go what yields them, state.go the objects at a
+// moment, moment.go how a moment is named. writer.go and reader.go are the file: segment.go its segments, encode.go the
+// records in them, delta.go the difference of two versions of an object, index.go the index at the end. docs/recording.md
+// describes the file.
+//
+// The packages below it make and use records: recorder records a cluster, redact hides secrets, imports reads what other
+// tools wrote, exports writes for them, timeline describes what changed. None of them runs controllers or serves an API:
+// see pkg/runlocal/playback.
+package replay

@@ -1,0 +1,34 @@
+package replay
+
+import (
+	"time"
+)
+
+// Moment names a point in a recording: after the last record up to it. The zero Moment is the end.
+type Moment struct {
+	// Number, if it is not 0, is the number of a record, which is included.
+	Number int64
+	// Time, if it is not zero, is a time: all records up to it are included.
+	Time time.Time
+	// ResourceVersion, if it is not empty, is that of an event, list or bookmark: all records up to the first that has
+	// this version or a newer one are included.
+	ResourceVersion string
+	// Start is the moment when the first list of every stream that the recording begins with is complete, or as far as
+	// it was when the first change arrived.
+	Start bool
+}
+
+// Info is what is known about a whole recording.
+type Info struct {
+	Header Header
+	// Streams are all streams, in the order of their numbers.
+	Streams []Stream
+	// Records is the number of records, and Events that of the watch events.
+	Records, Events int64
+	// First and Last are the times of the first and the last record, zero if there are no times.
+	First, Last time.Time
+	// Torn is nil, or describes how the recording was cut off.
+	Torn *TornError
+	// Gaps are all gaps, with the times of their ends.
+	Gaps []Record
+}
