@@ -31,4 +31,24 @@ type Info struct {
 	Torn *TornError
 	// Gaps are all gaps, with the times of their ends.
 	Gaps []Record
+	// Skipped is what an import read and could not make records of, in the order of the reasons; nil for recordings.
+	Skipped []Skipped
 }
+
+// Skipped is a number of changes of which an import made no records.
+type Skipped struct {
+	Reason SkipReason
+	Count  int64
+}
+
+// SkipReason is why an import made no record of a change.
+type SkipReason string
+
+// The reasons why changes are skipped.
+const (
+	// SkipNoContent means that an entry of an audit log does not have the object: its level is Metadata or Request.
+	SkipNoContent SkipReason = "NoContent"
+	// SkipSubresource means that a write to a subresource, such as an eviction, was answered with something else than the
+	// object that it changed.
+	SkipSubresource SkipReason = "Subresource"
+)

@@ -82,6 +82,9 @@ type Record struct {
 	ResourceVersion string
 	// Object is the object as the server wrote it in JSON, maybe without apiVersion and kind, or what Type says.
 	Object []byte
+	// Writer is the user who made the change, such as system:serviceaccount:kube-system:job-controller, where the input
+	// has it: in audit logs. It is empty in recordings, whose objects have managed fields; the format does not keep it.
+	Writer string
 	// Message is text for TypeError, TypeGap and TypeEnd.
 	Message string
 	// NewStream is set for TypeStream only, Gap for TypeGap only.
