@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Moment names a point in a recording: after the last record up to it. The zero Moment is the end.
@@ -52,3 +55,126 @@ const (
 	// object that it changed.
 	SkipSubresource SkipReason = "Subresource"
 )
+
+// String returns the moment as ParseMoment takes it; "end" for the zero Moment.
+func (m Moment) String() string {
+	switch {
+	case m.Number != 0:
+		return fmt.Sprintf("#%d", m.Number)
+	case !m.Time.IsZero():
+		return m.Time.UTC().Format(time.RFC3339Nano)
+	case m.ResourceVersion != "":
+		return m.ResourceVersion
+	case m.Start:
+		return "start"
+	default:
+		return "end"
+	}
+}
+
+// outside returns the error for a moment that is not in a recording.
+func (i *Info) outside(m Moment, lastVersion string) *OutsideError {
+	return &OutsideError{Moment: m, Records: i.Records, First: i.First, Last: i.Last, LastVersion: lastVersion}
+}
+
+// contains reports whether a moment that is a number or a time is in the recording; true for others.
+func (i *Info) contains(m Moment) bool {
+	switch {
+	case m.Number != 0:
+		return m.Number > 0 && m.Number <= i.Records
+	case !m.Time.IsZero():
+		return !i.First.IsZero() && !m.Time.Before(i.First) && !m.Time.After(i.Last)
+	default:
+		return true
+	}
+}
+
+// add notes what a record says about its whole recording, but does not count it.
+func (i *Info) add(r *Record) {
+	switch {
+	case r.Type == TypeStream && r.NewStream != nil:
+		i.Streams = append(i.Streams, *r.NewStream)
+	case r.Type == TypeGap:
+		i.Gaps = append(i.Gaps, *r)
+	}
+}
+
+// finder finds the last record of a moment among records that it is given in order. Of several fields that are set, the
+// first one counts.
+type finder struct {
+	moment Moment
+	found  bool // the record of the number, or of the resource version, was met
+
+	// For Start: how many streams are not listed yet, and which are.
+	missing int
+	streams int
+	listed  map[int]bool
+}
+
+// next reports whether the record belongs to the moment, and whether none of the following does. The records must begin
+// with the first one if the moment is Start, else at any that belongs to it.
+func (f *finder) next(r *Record) (include, done bool) {
+	m := &f.moment
+	switch {
+	case m.Number != 0:
+		f.found = f.found || r.Number >= m.Number
+		return r.Number <= m.Number, r.Number >= m.Number
+	case !m.Time.IsZero():
+		after := r.Time.After(m.Time)
+		return !after, after
+	case m.ResourceVersion != "":
+		f.found = f.found || r.hasVersion() && !olderVersion(r.ResourceVersion, m.ResourceVersion)
+		return true, f.found
+	case m.Start:
+		include = f.start(r)
+		return include, !include
+	default:
+		return true, false
+	}
+}
+
+// complete reports whether the moment was met.
+func (f *finder) complete() bool {
+	return f.found || f.moment.Number == 0 && (!f.moment.Time.IsZero() || f.moment.ResourceVersion == "")
+}
+
+// start reports whether the record belongs to what the recording begins with.
+func (f *finder) start(r *Record) bool {
+	complete := f.streams > 0 && f.missing == 0
+	switch r.Type {
+	case TypeStream:
+		if f.listed == nil {
+			f.listed = map[int]bool{}
+		}
+		if _, ok := f.listed[r.Stream]; !ok {
+			f.listed[r.Stream] = false
+			f.streams++
+			f.missing++
+		}
+	case TypeListBegin, TypeListItem:
+	case TypeListEnd:
+		if listed, ok := f.listed[r.Stream]; ok && !listed {
+			f.listed[r.Stream] = true
+			f.missing--
+		}
+	case TypeBookmark, TypeTrace, TypeAlive:
+		return !complete
+	case TypeAdded, TypeModified, TypeDeleted, TypeError, TypeGap, TypeEnd:
+		return false
+	}
+	return true
+}
+
+// hasVersion reports whether the record's ResourceVersion is a moment of the recording. Those of the objects of a list
+// are not: they are older than the list.
+func (r *Record) hasVersion() bool { return r.ResourceVersion != "" && r.Type != TypeListItem }
+
+// olderVersion reports whether a resource version is older than another one. Versions that are no numbers, which an API
+// server does not send, are older than all but themselves.
+func olderVersion(version, than string) bool {
+	if version == than {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err != nil || order < 0
+}

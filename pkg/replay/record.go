@@ -63,6 +63,9 @@ func (t Type) HasObject() bool {
 	return t == TypeListItem || t == TypeAdded || t == TypeModified || t == TypeDeleted
 }
 
+// isEvent reports whether records of the type are watch events of objects.
+func (t Type) isEvent() bool { return t == TypeAdded || t == TypeModified || t == TypeDeleted }
+
 // Record is one thing that happened. A record that a Source returned, and its Object, must not be changed.
 type Record struct {
 	// Number counts the records of a recording from 1. A Writer sets it.

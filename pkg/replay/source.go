@@ -38,7 +38,9 @@ type Recording interface {
 type Memory struct {
 	Head    Header
 	Records []*Record // numbered from 1 without gaps, see Append
-	next    int
+	// Torn, if it is not nil, is what Next returns after the last record instead of io.EOF.
+	Torn *TornError
+	next int
 }
 
 var _ Recording = (*Memory)(nil)
@@ -57,6 +59,9 @@ func (m *Memory) Header() Header { return m.Head }
 // Next implements Source. The record stays valid.
 func (m *Memory) Next() (*Record, error) {
 	if m.next >= len(m.Records) {
+		if m.Torn != nil {
+			return nil, m.Torn
+		}
 		return nil, io.EOF
 	}
 	m.next++
@@ -67,4 +72,50 @@ func (m *Memory) Next() (*Record, error) {
 func (m *Memory) Rewind() error {
 	m.next = 0
 	return nil
+}
+
+// Info implements Recording.
+func (m *Memory) Info() (Info, error) {
+	info := Info{Header: m.Head, Records: int64(len(m.Records)), Torn: m.Torn}
+	for _, r := range m.Records {
+		info.add(r)
+		if r.Type.isEvent() {
+			info.Events++
+		}
+	}
+	if len(m.Records) > 0 {
+		info.First, info.Last = m.Records[0].Time, m.Records[len(m.Records)-1].Time
+	}
+	return info, nil
+}
+
+// Seek implements Recording. It reads all records from the first one.
+func (m *Memory) Seek(moment Moment) (*State, error) {
+	info, err := m.Info()
+	if err != nil {
+		return nil, err
+	}
+	if !info.contains(moment) {
+		return nil, info.outside(moment, "")
+	}
+	state, f, last := &State{}, finder{moment: moment}, ""
+	next := 0
+	for _, r := range m.Records {
+		include, done := f.next(r)
+		if include {
+			state.Apply(r)
+			next++
+		}
+		if done {
+			break
+		}
+		if r.hasVersion() && (last == "" || olderVersion(last, r.ResourceVersion)) {
+			last = r.ResourceVersion
+		}
+	}
+	if !f.complete() {
+		return nil, info.outside(moment, last)
+	}
+	m.next = next
+	return state, nil
 }

@@ -86,3 +86,16 @@ func (s *State) Objects() iter.Seq2[Key, *Record] {
 		}
 	}
 }
+
+// Clone returns a copy that is independent of the state. They share the records, which must not be changed.
+func (s *State) Clone() *State {
+	out := &State{Number: s.Number, Time: s.Time, objects: maps.Clone(s.objects)}
+	if s.streams != nil {
+		out.streams = make(map[int]*StreamState, len(s.streams))
+	}
+	for number, stream := range s.streams {
+		clone := *stream
+		out.streams[number] = &clone
+	}
+	return out
+}
