@@ -1,0 +1,17 @@
+// Package timeline describes what changed in a recording: an [Entry] for each change of an object, with the fields, the
+// conditions and the writer, and for what else a recording has: Events, reconciles, gaps, errors, lists. [New] reads
+// entries from a source one at a time, and keeps no more in memory than the last version of each object that passes its
+// [Filter]. A [Summary] is what many entries have in common: who changes most, what alternates, how long it took until
+// workloads were ready.
+//
+// It is data only and makes no text for people. Whatever a recording contains, nothing here panics: what cannot be read
+// of an object is a problem in its entry.
+//
+// The files: timeline.go reads records and makes entries, entry.go has their types. difference.go compares two versions
+// of an object, of which it decodes only the parts that differ, by the scanner of rawjson.go; noise.go knows the fields
+// that change with every write. objectchange.go finds in the difference what has a name: conditions, owners,
+// finalizers, numbers of replicas. writer.go finds who wrote, by managedFields and by the trace. event.go reads Events,
+// reconcile.go puts reconciles together from the trace. filter.go selects, names.go compares the names of kinds, and
+// tree.go knows what belongs to an owner. summary.go sums up, with the alternating values of flapping.go and the times
+// of readiness.go.
+package timeline

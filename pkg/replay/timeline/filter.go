@@ -1,0 +1,215 @@
+package timeline
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// Filter selects entries. The zero value selects all. Each of its fields that is set must hold; of the values of one
+// field, one must. Entries that are about no object, such as gaps, are selected by Types alone.
+type Filter struct {
+	// Namespace is that of the object; empty means any. Cluster-scoped objects are in none.
+	Namespace string
+	// Kinds are names of kinds, as kubectl takes them: see matchesKind. Events are selected by what they are about, too.
+	Kinds []string
+	// Objects are single objects.
+	Objects []Name
+	// Tree is what belongs to some objects; nil means all.
+	Tree *Tree
+	// Fields are paths of fields, as inspect.ParseFieldPath takes them: only changes of them, or of what is below, are
+	// selected, and others are removed from the entries.
+	Fields []string
+	// Writers are names: of field managers, of controllers, or of the components that report Events.
+	Writers []string
+	// Types are types of entries.
+	Types []Type
+}
+
+// Name names an object as a user does.
+type Name struct {
+	// Kind is a name of its kind: see Filter.Kinds.
+	Kind string
+	// Namespace may be empty: any.
+	Namespace string
+	Name      string
+}
+
+func (n Name) matches(s *replay.Stream, namespace, name string) bool {
+	return n.Name == name && (n.Namespace == "" || n.Namespace == namespace || !s.Namespaced) && matchesKind(n.Kind, s)
+}
+
+// is reports whether the name is that of an object of which there may be no stream.
+func (n Name) is(o *Object) bool {
+	return n.Name == o.Name && (n.Namespace == "" || n.Namespace == o.Namespace) && isKind(n.Kind, o.APIVersion, o.Kind)
+}
+
+// Narrow reports whether the filter is for certain objects or changes: then what is about no object matters less.
+func (f *Filter) Narrow() bool {
+	return f.Namespace != "" || len(f.Kinds)+len(f.Objects)+len(f.Fields)+len(f.Writers) > 0 || f.Tree != nil
+}
+
+// kindNames returns the names of kinds that the filter has.
+func (f *Filter) kindNames() []string {
+	out := slices.Clone(f.Kinds)
+	for _, n := range f.Objects {
+		out = append(out, n.Kind)
+	}
+	if f.Tree != nil {
+		for _, n := range f.Tree.roots {
+			out = append(out, n.Kind)
+		}
+	}
+	return out
+}
+
+// selectsType reports whether entries of the type are selected.
+func (f *Filter) selectsType(t Type) bool { return len(f.Types) == 0 || slices.Contains(f.Types, t) }
+
+// selectsRecord reports whether the object of a record is selected, by what can be read without decoding it.
+func (f *Filter) selectsRecord(r *replay.Record, s *streamState) bool {
+	if f.Namespace != "" && r.Namespace != f.Namespace {
+		return false
+	}
+	if f.Tree != nil && !s.events && !f.Tree.add(r, s.Stream) {
+		return false
+	}
+	if len(f.Kinds) > 0 && !s.selected && !s.events {
+		return false
+	}
+	if s.events && (len(f.Objects) > 0 || f.Tree != nil || len(f.Kinds) > 0 && !s.selected) {
+		about := regardingOf(r.Object)
+		return f.selectsObject(&about)
+	}
+	return len(f.Objects) == 0 || slices.ContainsFunc(f.Objects, func(n Name) bool {
+		return n.matches(s.Stream, r.Namespace, r.Name)
+	})
+}
+
+// selectsObject reports whether an object is selected of which there may be no stream.
+func (f *Filter) selectsObject(o *Object) bool {
+	switch {
+	case f.Tree != nil && !f.Tree.has(o):
+		return false
+	case len(f.Kinds) > 0 && !slices.ContainsFunc(f.Kinds, func(k string) bool { return isKind(k, o.APIVersion, o.Kind) }):
+		return false
+	}
+	return len(f.Objects) == 0 || slices.ContainsFunc(f.Objects, func(n Name) bool { return n.is(o) })
+}
+
+// selectsReconcile reports whether a reconcile is selected: by an object that it wrote or that led to it.
+func (f *Filter) selectsReconcile(r *Reconcile) bool {
+	if len(f.Fields) > 0 {
+		return false
+	}
+	if len(f.Writers) > 0 && !f.selectsWriter(r.Controller) {
+		return false
+	}
+	if f.Namespace != "" && !strings.HasPrefix(r.Key, f.Namespace+"/") {
+		return false
+	}
+	if len(f.Kinds)+len(f.Objects) == 0 && f.Tree == nil {
+		return true
+	}
+	return slices.ContainsFunc(r.Writes, func(w Write) bool { return f.selectsObject(&w.Object) }) ||
+		slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Object != nil && f.selectsObject(c.Object) })
+}
+
+func (f *Filter) selectsWriter(names ...string) bool {
+	return slices.ContainsFunc(f.Writers, func(w string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(w, name) })
+	})
+}
+
+// selectsEntry reports whether an entry whose object is selected is selected itself, and removes from it what Fields
+// leaves out.
+func (f *Filter) selectsEntry(e *Entry) bool {
+	if len(f.Writers) > 0 {
+		switch {
+		case e.Event != nil:
+			if !f.selectsWriter(e.Event.By) {
+				return false
+			}
+		case e.Writer == nil || !f.selectsWriter(e.Writer.User, e.Writer.Manager, e.Writer.Controller):
+			return false
+		}
+	}
+	if len(f.Fields) == 0 {
+		return true
+	}
+	if e.Change == nil {
+		return false
+	}
+	e.Change.Fields = slices.DeleteFunc(e.Change.Fields, func(c inspect.Change) bool { return !f.selectsField(c.Path) })
+	e.Change.Conditions = slices.DeleteFunc(e.Change.Conditions, func(c ConditionChange) bool {
+		return !f.selectsField("status.conditions[type=" + c.Type + "]")
+	})
+	return len(e.Change.Fields) > 0
+}
+
+// key matches the key of an entry of a list in a path: a user may leave it out.
+var key = regexp.MustCompile(`\[[A-Za-z]+=`)
+
+func withoutKeys(path string) string { return key.ReplaceAllString(path, "[") }
+
+// selectsField reports whether a field is one of Fields, or is below or above one.
+func (f *Filter) selectsField(path string) bool {
+	path = withoutKeys(path)
+	return slices.ContainsFunc(f.Fields, func(wanted string) bool {
+		wanted = withoutKeys(wanted)
+		return isPart(path, wanted) || isPart(wanted, path)
+	})
+}
+
+// isPart reports whether a path is another one or leads below it.
+func isPart(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// bound is a moment that a timeline begins or ends at. The zero value is none.
+type bound struct {
+	replay.Moment
+	reached bool
+}
+
+func (b *bound) isZero() bool { return b.Moment == replay.Moment{} }
+
+// at reports whether a record is at the moment or after it.
+func (b *bound) at(r *replay.Record) bool {
+	if !b.reached {
+		b.reached = b.isZero() || b.Number > 0 && r.Number >= b.Number || !b.Time.IsZero() && !r.Time.Before(b.Time) ||
+			b.ResourceVersion != "" && newerOrSame(r.ResourceVersion, b.ResourceVersion) || b.Start && isChange(r)
+	}
+	return b.reached
+}
+
+// after reports whether a record is after the moment.
+func (b *bound) after(r *replay.Record) bool {
+	switch {
+	case b.isZero():
+		return false
+	case b.Number > 0:
+		return r.Number > b.Number
+	case !b.Time.IsZero():
+		return r.Time.After(b.Time)
+	}
+	before := b.reached
+	return b.at(r) && before || b.Start && b.reached
+}
+
+func isChange(r *replay.Record) bool { return r.Type.HasObject() && r.Type != replay.TypeListItem }
+
+// newerOrSame compares resource versions, which are numbers.
+func newerOrSame(version, than string) bool {
+	a, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return version == than
+	}
+	b, err := strconv.ParseUint(than, 10, 64)
+	return err == nil && a >= b
+}

@@ -1,0 +1,206 @@
+package timeline
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// Flapping is a condition or a field whose value alternates: from A to B and back to A.
+type Flapping struct {
+	Object Object `json:"object"`
+	// Field is its path.
+	Field string `json:"field"`
+	// Returns counts how often it came back to the value before the last one: A, B, A, B is two.
+	Returns int `json:"returns"`
+	// Changes counts its changes.
+	Changes int `json:"changes"`
+	// First and Last are the times of its first and last change. Absent if there are no times.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Values are those that it had, the most frequent first, with who wrote them. A value is absent if it was removed.
+	Values []FlappingValue `json:"values"`
+}
+
+// FlappingValue is a value of a field that alternates.
+type FlappingValue struct {
+	Value string `json:"value,omitempty"`
+	// Count is how often it was written.
+	Count int `json:"count"`
+	// Writers are the names of those that wrote it, sorted; none if they are not known.
+	Writers []string `json:"writers,omitempty"`
+}
+
+// How often a value must come back to be reported. Numbers in a status go up and down in any rollout.
+const (
+	leastReturns       = 2
+	leastStatusReturns = 6
+)
+
+// The bounds of what is kept of an object.
+const (
+	maxFlapFields = 500
+	maxFlapValues = 8
+	maxFlapValue  = 200 // bytes
+)
+
+// flaps are the values of fields of all objects that change.
+type flaps map[objectKey]*flappingObject
+
+type flappingObject struct {
+	Object Object
+	fields map[string]*flappingField
+}
+
+type flappingField struct {
+	changes, returns int
+	before           string // the value before the current one
+	first, last      time.Time
+	values           map[string]*flappingWrites
+}
+
+type flappingWrites struct {
+	count   int
+	writers map[string]bool
+}
+
+// ignoredPaths matches fields that follow from others, or that only grow.
+var ignoredPaths = regexp.MustCompile(`^metadata\.(generation|resourceVersion|managedFields|creationTimestamp|uid)\b` +
+	`|[oO]bservedGeneration$|^status\.conditions\b|Time(stamp)?$`)
+
+func (f flaps) add(key objectKey, e *Entry) {
+	if e.Type == Deleted {
+		if o := f[key]; o != nil {
+			o.forget()
+		}
+		return
+	}
+	if e.Type != Modified {
+		return
+	}
+	o := f[key]
+	if o == nil {
+		o = &flappingObject{Object: *e.Object, fields: map[string]*flappingField{}}
+		f[key] = o
+	}
+	for _, c := range e.Change.Conditions {
+		if c.From != c.To {
+			o.add("status.conditions[type="+c.Type+"]", c.From, c.To, e)
+		}
+	}
+	for _, c := range e.Change.Fields {
+		if !ignoredPaths.MatchString(c.Path) && c.New != inspect.HiddenValue {
+			o.add(c.Path, flapValue(c.Old), flapValue(c.New), e)
+		}
+	}
+}
+
+// forget drops the fields that did not alternate.
+func (o *flappingObject) forget() {
+	for path, f := range o.fields {
+		if !f.reported(path) {
+			delete(o.fields, path)
+		}
+	}
+}
+
+func (o *flappingObject) add(path, old, updated string, e *Entry) {
+	f := o.fields[path]
+	if f == nil {
+		if len(o.fields) == maxFlapFields {
+			return
+		}
+		f = &flappingField{first: e.Time, values: map[string]*flappingWrites{}}
+		o.fields[path] = f
+	}
+	if f.changes > 0 && f.before == updated {
+		f.returns++
+	}
+	f.changes++
+	f.before, f.last = old, e.Time
+	v := f.values[updated]
+	if v == nil {
+		if len(f.values) == maxFlapValues {
+			return
+		}
+		v = &flappingWrites{writers: map[string]bool{}}
+		f.values[updated] = v
+	}
+	v.count++
+	if name := e.Writer.Name(); name != "" && len(v.writers) < maxFlapValues {
+		v.writers[name] = true
+	}
+}
+
+func (f *flappingField) reported(path string) bool {
+	if strings.HasPrefix(path, "status.") && !strings.HasPrefix(path, "status.conditions[") {
+		return f.returns >= leastStatusReturns
+	}
+	return f.returns >= leastReturns
+}
+
+// flapValue returns a value as text, which is the same for the same value. A long one ends in a hash.
+func flapValue(v any) string {
+	text, ok := v.(string)
+	if v == nil {
+		return ""
+	}
+	if !ok {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		text = string(raw)
+	}
+	if len(text) > maxFlapValue {
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(text)) // it never fails
+		text = strings.ToValidUTF8(text[:maxFlapValue-20], "") + "… " + strconv.FormatUint(hash.Sum64(), 36)
+	}
+	return text
+}
+
+// list returns what alternates, the most frequent first.
+func (f flaps) list() []Flapping {
+	var out []Flapping
+	for _, o := range f {
+		for path, field := range o.fields {
+			if field.reported(path) {
+				out = append(out, Flapping{
+					Object: o.Object, Field: path, Returns: field.returns, Changes: field.changes,
+					First: field.first, Last: field.last, Values: field.list(),
+				})
+			}
+		}
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.compare(&b.Object), cmp.Compare(a.Field, b.Field)) < 0
+	})
+	out, _ = cut(out)
+	return out
+}
+
+func (f *flappingField) list() []FlappingValue {
+	var out []FlappingValue
+	for value, writes := range f.values {
+		v := FlappingValue{Value: value, Count: writes.count}
+		for name := range writes.writers {
+			v.Writers = append(v.Writers, name)
+		}
+		slices.Sort(v.Writers)
+		out = append(out, v)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(out[j].Count, out[i].Count), cmp.Compare(out[i].Value, out[j].Value)) < 0
+	})
+	return out
+}

@@ -1,0 +1,108 @@
+package timeline
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// matchesKind reports whether a user may mean the kind of a stream by a name: its plural or singular name, a short name,
+// a category or its kind, alone or followed by .GROUP or .VERSION.GROUP. Case does not matter.
+func matchesKind(name string, s *replay.Stream) bool {
+	name = strings.ToLower(name)
+	for _, known := range namesOf(s) {
+		rest, ok := strings.CutPrefix(name, known)
+		switch {
+		case !ok:
+		case rest == "":
+			return true
+		case rest[0] != '.':
+		case s.Group != "" && (strings.HasPrefix(s.Group, rest[1:]) || rest[1:] == s.Version+"."+s.Group):
+			return true
+		case rest[1:] == s.Version:
+			return true
+		}
+	}
+	return slices.Contains(s.Categories, name)
+}
+
+// namesOf returns the names of the kind of a stream, in lower case, with the usual short names of kinds of the API: a
+// stream of `kubectl get` does not have them.
+func namesOf(s *replay.Stream) []string {
+	kind := strings.ToLower(s.Kind)
+	out := append([]string{strings.ToLower(s.Resource), kind}, s.ShortNames...)
+	if s.Singular != "" && s.Singular != kind {
+		out = append(out, s.Singular)
+	}
+	if short := shortNames[kind]; len(s.ShortNames) == 0 && short.group == s.Group {
+		out = append(out, short.names...)
+	}
+	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
+}
+
+// KindNames returns the names by which the kinds of streams may be named, for suggestions.
+func KindNames(streams []replay.Stream) []string {
+	var out []string
+	for i := range streams {
+		out = append(out, namesOf(&streams[i])...)
+		out = append(out, streams[i].Categories...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// isKind reports whether a user may mean a kind by a name, where nothing but the kind is known: as for an owner or the
+// object of an Event that was not recorded.
+func isKind(name, apiVersion, kind string) bool {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || kind == "" {
+		return false
+	}
+	lower := strings.ToLower(kind)
+	plural := lower + "s"
+	switch {
+	case strings.HasSuffix(lower, "s"):
+		plural = lower + "es"
+	case strings.HasSuffix(lower, "y") && !strings.HasSuffix(lower, "ey"):
+		plural = strings.TrimSuffix(lower, "y") + "ies"
+	}
+	return matchesKind(name, &replay.Stream{Group: gv.Group, Version: gv.Version, Kind: kind, Resource: plural})
+}
+
+type shortName struct {
+	group string
+	names []string
+}
+
+// shortNames are those of kinds of the API, by kind in lower case.
+var shortNames = map[string]shortName{
+	"certificatesigningrequest": {"certificates.k8s.io", []string{"csr"}},
+	"configmap":                 {"", []string{"cm"}},
+	"cronjob":                   {"batch", []string{"cj"}},
+	"customresourcedefinition":  {"apiextensions.k8s.io", []string{"crd", "crds"}},
+	"daemonset":                 {"apps", []string{"ds"}},
+	"deployment":                {"apps", []string{"deploy"}},
+	"endpoints":                 {"", []string{"ep"}},
+	"event":                     {"", []string{"ev"}},
+	"horizontalpodautoscaler":   {"autoscaling", []string{"hpa"}},
+	"ingress":                   {"networking.k8s.io", []string{"ing"}},
+	"limitrange":                {"", []string{"limits"}},
+	"namespace":                 {"", []string{"ns"}},
+	"networkpolicy":             {"networking.k8s.io", []string{"netpol"}},
+	"node":                      {"", []string{"no"}},
+	"persistentvolume":          {"", []string{"pv"}},
+	"persistentvolumeclaim":     {"", []string{"pvc"}},
+	"pod":                       {"", []string{"po"}},
+	"poddisruptionbudget":       {"policy", []string{"pdb"}},
+	"priorityclass":             {"scheduling.k8s.io", []string{"pc"}},
+	"replicaset":                {"apps", []string{"rs"}},
+	"replicationcontroller":     {"", []string{"rc"}},
+	"resourcequota":             {"", []string{"quota"}},
+	"service":                   {"", []string{"svc"}},
+	"serviceaccount":            {"", []string{"sa"}},
+	"statefulset":               {"apps", []string{"sts"}},
+	"storageclass":              {"storage.k8s.io", []string{"sc"}},
+}

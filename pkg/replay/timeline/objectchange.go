@@ -1,0 +1,208 @@
+package timeline
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// changeOf describes what two versions of an object, as JSON, differ in. before is nil for an object that is new.
+func changeOf(before, after []byte, secret, all bool) (*Change, difference, error) {
+	out := snapshot(after)
+	if before == nil {
+		metadata, status := valueOf(after, "metadata"), valueOf(after, "status")
+		conditions, finalizers := elementsOf(valueOf(status, "conditions")), stringsOf(valueOf(metadata, "finalizers"))
+		out.Conditions = compareConditions(nil, conditionsOf(conditions))
+		out.OwnersAdded = ownersOf(after)
+		out.FinalizersAdded = finalizers
+		return out, difference{}, nil
+	}
+	d, err := differenceOf(before, after, all)
+	if err != nil {
+		return out, d, err
+	}
+	if out.Fields, err = d.changes(all); err != nil {
+		return out, d, err
+	}
+	if secret {
+		hideSecrets(out.Fields)
+	}
+	out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))
+	if d.before["metadata"] != nil || d.after["metadata"] != nil {
+		out.OwnersAdded, out.OwnersRemoved = compareSets(ownersOf(before), ownersOf(after), Owner.same)
+		out.FinalizersAdded, out.FinalizersRemoved = compareSets(
+			stringsOf(valueAt(before, "metadata", "finalizers")), stringsOf(valueAt(after, "metadata", "finalizers")),
+			func(a, b string) bool { return a == b })
+		out.DeletionRequested = deletionRequested(after) && !deletionRequested(before)
+	}
+	return out, d, nil
+}
+
+// deletionRequested reports whether the object has a deletionTimestamp.
+func deletionRequested(raw []byte) bool {
+	return textOf(valueAt(raw, "metadata", "deletionTimestamp")) != ""
+}
+
+// compareSets returns which elements are new and which are gone.
+func compareSets[T any](before, after []T, same func(a, b T) bool) (added, removed []T) {
+	missing := func(of []T, in []T) []T {
+		var out []T
+		for _, one := range of {
+			if !slices.ContainsFunc(in, func(other T) bool { return same(one, other) }) {
+				out = append(out, one)
+			}
+		}
+		return out
+	}
+	return missing(after, before), missing(before, after)
+}
+
+// maxSetSize bounds the owners, finalizers and conditions that are read of an object: they are compared each with each.
+const maxSetSize = 200
+
+// ownersOf returns the owner references of an object.
+func ownersOf(raw []byte) []Owner {
+	var out []Owner
+	for _, element := range elementsOf(valueAt(raw, "metadata", "ownerReferences")) {
+		if len(out) == maxSetSize {
+			break
+		}
+		out = append(out, Owner{
+			APIVersion: textOf(valueOf(element, "apiVersion")),
+			Kind:       textOf(valueOf(element, "kind")),
+			Name:       textOf(valueOf(element, "name")),
+			UID:        types.UID(textOf(valueOf(element, "uid"))),
+			Controller: string(valueOf(element, "controller")) == "true",
+		})
+	}
+	return out
+}
+
+func (o Owner) same(other Owner) bool { return o == other }
+
+func stringsOf(raw []byte) []string {
+	var out []string
+	for _, element := range elementsOf(raw) {
+		if len(out) == maxSetSize {
+			break
+		}
+		out = append(out, textOf(element))
+	}
+	return out
+}
+
+// condition is a condition as the object has it.
+type condition struct{ name, status, reason, message string }
+
+func conditionsOf(elements [][]byte) []condition {
+	var out []condition
+	for _, e := range elements[:min(len(elements), maxSetSize)] {
+		out = append(out, condition{
+			textOf(valueOf(e, "type")), textOf(valueOf(e, "status")), textOf(valueOf(e, "reason")),
+			textOf(valueOf(e, "message")),
+		})
+	}
+	return out
+}
+
+// conditionsIn returns the conditions in a part of an object that was decoded.
+func conditionsIn(fields map[string]any) []condition {
+	list, _, _ := unstructured.NestedFieldNoCopy(fields, "status", "conditions")
+	entries, _ := list.([]any)
+	var out []condition
+	for _, entry := range entries[:min(len(entries), maxSetSize)] {
+		m, _ := entry.(map[string]any)
+		text := func(name string) string {
+			s, _ := m[name].(string)
+			return s
+		}
+		out = append(out, condition{text("type"), text("status"), text("reason"), text("message")})
+	}
+	return out
+}
+
+// compareConditions returns the conditions whose status or reason differ, in the order of the object, then those that
+// are gone.
+func compareConditions(before, after []condition) []ConditionChange {
+	var out []ConditionChange
+	named := func(list []condition, name string) int {
+		return slices.IndexFunc(list, func(c condition) bool { return c.name == name })
+	}
+	for _, c := range after {
+		change := ConditionChange{Type: c.name, To: c.status, Reason: c.reason, Message: c.message}
+		if i := named(before, c.name); i >= 0 {
+			if before[i].status == c.status && before[i].reason == c.reason {
+				continue
+			}
+			change.From = before[i].status
+		}
+		out = append(out, change)
+	}
+	for _, c := range before {
+		if named(after, c.name) < 0 {
+			out = append(out, ConditionChange{Type: c.name, From: c.status, Reason: c.reason, Message: c.message})
+		}
+	}
+	return out
+}
+
+// snapshot returns a Change that only has the numbers of an object.
+func snapshot(raw []byte) *Change {
+	metadata, spec, status := valueOf(raw, "metadata"), valueOf(raw, "spec"), valueOf(raw, "status")
+	return &Change{
+		ResourceVersion:    textOf(valueOf(metadata, "resourceVersion")),
+		Generation:         numberOf(valueOf(metadata, "generation")),
+		ObservedGeneration: numberOf(valueOf(status, "observedGeneration")),
+		Replicas:           replicasOf(spec, status),
+	}
+}
+
+// replicasOf returns the numbers of pods, by the names that the kinds of the API have for them.
+func replicasOf(spec, status []byte) *Replicas {
+	first := func(raw []byte, names ...string) *int64 {
+		for _, name := range names {
+			if n := numberOf(valueOf(raw, name)); n != nil {
+				return n
+			}
+		}
+		return nil
+	}
+	out := Replicas{
+		Wanted:    first(spec, "replicas"),
+		Current:   first(status, "replicas", "currentNumberScheduled"),
+		Updated:   first(status, "updatedReplicas", "updatedNumberScheduled"),
+		Ready:     first(status, "readyReplicas", "numberReady"),
+		Available: first(status, "availableReplicas", "numberAvailable"),
+	}
+	if out.Wanted == nil {
+		out.Wanted = first(status, "desiredNumberScheduled")
+	}
+	if out == (Replicas{}) {
+		return nil
+	}
+	return &out
+}
+
+// numberOf returns a whole number; nil if the JSON value is none.
+func numberOf(raw []byte) *int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// fullObject decodes an object as a whole. kind and apiVersion are set if it has none.
+func fullObject(raw []byte, apiVersion, kind string) (*unstructured.Unstructured, error) {
+	fields := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &fields); err != nil {
+		return nil, err
+	}
+	if fields["kind"] == nil {
+		fields["kind"], fields["apiVersion"] = kind, apiVersion
+	}
+	return &unstructured.Unstructured{Object: fields}, nil
+}

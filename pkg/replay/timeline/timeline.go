@@ -1,0 +1,444 @@
+package timeline
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// Options are the options of a Timeline. The zero value yields all entries.
+type Options struct {
+	Filter Filter
+	// State is what was known before the first record of the source, if that does not begin with the recording; nil for
+	// nothing. It belongs to the Timeline then.
+	State *replay.State
+	// Since, if it is not zero, is the first moment of which there are entries, and Until the last, which is included.
+	// Records before Since are read nevertheless: where a recording can seek, State is faster.
+	Since, Until replay.Moment
+	// Existing adds an entry for each object of first lists.
+	Existing bool
+	// AllFields adds fields that change with every write, and entries of changes that have no others: managedFields,
+	// resourceVersion, heartbeats.
+	AllFields bool
+	// Status, if it is not nil, chooses the entries whose Change.Status is set. It is called for all with a Change.
+	Status func(*Entry) bool
+}
+
+// Timeline reads entries from a source. It must not be used concurrently.
+type Timeline struct {
+	source replay.Source
+	o      Options
+
+	streams map[int]*streamState
+	objects map[replay.Key]*version
+	traced  reconciles
+
+	since, until bound
+	begun        bool
+	ended        error
+	last         *replay.Record // without its object; nil before the first
+	writers      map[string]bool
+	matched      map[string]bool // names of kinds of the filter
+}
+
+// streamState is what is known about a stream.
+type streamState struct {
+	*replay.Stream
+	// events is true for a stream of Events, secret for one of Secrets.
+	events, secret bool
+	// selected is true if the kind is one of Filter.Kinds.
+	selected bool
+	listed   bool // the first list is complete
+	objects  int  // of the first list
+	changes  int  // of the list that runs
+}
+
+// version is the last version of an object.
+type version struct {
+	uid types.UID
+	raw []byte
+}
+
+// New returns a Timeline of the records of a source from the next one on.
+func New(source replay.Source, o Options) *Timeline {
+	t := &Timeline{
+		source: source, o: o, streams: map[int]*streamState{}, objects: map[replay.Key]*version{},
+		since: bound{Moment: o.Since}, until: bound{Moment: o.Until},
+		writers: map[string]bool{}, matched: map[string]bool{},
+	}
+	if o.State != nil {
+		t.begun = true
+		for _, s := range o.State.Streams() {
+			t.addStream(&s.Stream)
+			t.streams[s.Number].listed = s.Listed
+		}
+		for key, r := range o.State.Objects() {
+			if s := t.streams[key.Stream]; s != nil && t.o.Filter.selectsRecord(r, s) {
+				t.objects[key] = &version{uidOf(r), r.Object}
+			}
+		}
+	}
+	return t
+}
+
+// Next returns the next entry. The error is io.EOF after the last one. A recording that was cut off ends with an entry
+// of the type Torn.
+func (t *Timeline) Next() (*Entry, error) {
+	if !t.begun {
+		t.begun = true
+		header := t.source.Header()
+		if begin := (&Entry{Type: Begin, Time: header.Start, Recording: &header}); t.o.Filter.selectsType(Begin) {
+			return begin, nil
+		}
+	}
+	for t.ended == nil {
+		r, err := t.source.Next()
+		if err != nil {
+			return t.end(err)
+		}
+		head := *r
+		head.Object = nil
+		t.last = &head
+		if t.until.after(r) {
+			t.ended = io.EOF
+			break
+		}
+		e := t.entry(r)
+		if t.since.at(r) && e != nil && t.o.Filter.selectsType(e.Type) {
+			return e, nil
+		}
+	}
+	return nil, t.ended
+}
+
+// end returns the entry of a torn end, or the error of the source.
+func (t *Timeline) end(err error) (*Entry, error) {
+	t.ended = err
+	torn := (*replay.TornError)(nil)
+	if !errors.As(err, &torn) {
+		return nil, err
+	}
+	if !t.o.Filter.selectsType(Torn) {
+		return nil, err
+	}
+	e := &Entry{Type: Torn, Message: torn.Error()}
+	if t.last != nil {
+		e.Time = t.last.Time
+	}
+	return e, nil
+}
+
+// Last returns the last record that was read, without its object; nil if there was none.
+func (t *Timeline) Last() *replay.Record { return t.last }
+
+// SinceReached reports whether a record was at Options.Since or after it.
+func (t *Timeline) SinceReached() bool { return t.since.reached || t.since.isZero() }
+
+// Writers returns the names of those that wrote, sorted: of all whose changes the rest of the filter selects. It is for
+// suggestions, and has at most a thousand.
+func (t *Timeline) Writers() []string {
+	out := make([]string, 0, len(t.writers))
+	for name := range t.writers {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// UnknownKinds returns the names of kinds of the filter that are those of no stream so far, nor of an object of an
+// Event.
+func (t *Timeline) UnknownKinds() []string {
+	var out []string
+	for _, name := range t.o.Filter.kindNames() {
+		if !t.matched[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Streams returns the streams so far, in the order of their numbers.
+func (t *Timeline) Streams() []replay.Stream {
+	var out []replay.Stream
+	for _, s := range t.streams {
+		out = append(out, *s.Stream)
+	}
+	slices.SortFunc(out, func(a, b replay.Stream) int { return a.Number - b.Number })
+	return out
+}
+
+func (t *Timeline) addStream(s *replay.Stream) {
+	state := &streamState{
+		Stream: s, events: isEventStream(s), secret: s.Group == "" && s.Kind == "Secret",
+		selected: slices.ContainsFunc(t.o.Filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
+	}
+	for _, name := range t.o.Filter.kindNames() {
+		if matchesKind(name, s) {
+			t.matched[name] = true
+		}
+	}
+	t.streams[s.Number] = state
+}
+
+// entry returns the entry of a record; nil if there is none, or if it is not selected.
+func (t *Timeline) entry(r *replay.Record) *Entry {
+	switch r.Type {
+	case replay.TypeStream:
+		if r.NewStream != nil {
+			t.addStream(r.NewStream)
+		}
+	case replay.TypeListBegin:
+		if s := t.streams[r.Stream]; s != nil {
+			s.changes = 0
+		}
+	case replay.TypeListItem, replay.TypeAdded, replay.TypeModified, replay.TypeDeleted:
+		return t.object(r)
+	case replay.TypeListEnd:
+		return t.listEnd(r)
+	case replay.TypeError:
+		return t.about(r, Failed)
+	case replay.TypeGap:
+		e := t.about(r, Gap)
+		if e != nil {
+			e.Gap = r.Gap
+		}
+		return e
+	case replay.TypeTrace:
+		return t.trace(r)
+	case replay.TypeEnd:
+		return t.about(r, End)
+	case replay.TypeBookmark, replay.TypeAlive:
+	}
+	return nil
+}
+
+// about returns an entry of a record that is about a stream or about all; nil if its kind is not selected.
+func (t *Timeline) about(r *replay.Record, kind Type) *Entry {
+	e := &Entry{Number: r.Number, Time: r.Time, Type: kind, Message: r.Message}
+	if s := t.streams[r.Stream]; s != nil {
+		if len(t.o.Filter.Kinds) > 0 && !s.selected {
+			return nil
+		}
+		e.Resource = s.GroupResource().String()
+	}
+	return e
+}
+
+func (t *Timeline) listEnd(r *replay.Record) *Entry {
+	s := t.streams[r.Stream]
+	if s == nil {
+		return nil
+	}
+	list := &List{First: !s.listed, ResourceVersion: r.ResourceVersion}
+	if s.listed {
+		list.Changes = s.changes
+	} else {
+		list.Objects = s.objects
+	}
+	s.listed = true
+	e := t.about(r, Listed)
+	if e != nil {
+		e.List = list
+	}
+	return e
+}
+
+func (t *Timeline) trace(r *replay.Record) *Entry {
+	done, err := t.traced.take(r.Object)
+	switch {
+	case err != nil:
+		return &Entry{Number: r.Number, Time: r.Time, Type: Reconciled, Problem: err.Error()}
+	case done == nil || !t.o.Filter.selectsReconcile(done):
+		return nil
+	}
+	return &Entry{Number: r.Number, Time: r.Time, Type: Reconciled, Reconcile: done}
+}
+
+// object returns the entry of a record with an object. Nothing is decoded if the object is not selected.
+func (t *Timeline) object(r *replay.Record) *Entry {
+	s := t.streams[r.Stream]
+	if s == nil {
+		return nil
+	}
+	if r.Type == replay.TypeListItem {
+		s.objects++
+	} else if r.Relisted {
+		s.changes++
+	}
+	if !t.o.Filter.selectsRecord(r, s) {
+		return nil
+	}
+	e := &Entry{
+		Number: r.Number, Time: r.Time, Relisted: r.Relisted, stream: s.Stream,
+		Object: &Object{
+			APIVersion: schema.GroupVersion{Group: s.Group, Version: s.Version}.String(), Kind: s.Kind,
+			Namespace: r.Namespace, Name: r.Name, UID: uidOf(r),
+		},
+	}
+	if s.events {
+		return t.event(e, r)
+	}
+	before := t.keep(r)
+	return t.change(e, r, s, before)
+}
+
+// keep replaces the last version of an object, and returns the one before; nil if there was none.
+func (t *Timeline) keep(r *replay.Record) *version {
+	key := r.Key()
+	before := t.objects[key]
+	if r.Type == replay.TypeDeleted {
+		delete(t.objects, key)
+		return before
+	}
+	t.objects[key] = &version{uidOf(r), bytes.Clone(r.Object)}
+	return before
+}
+
+// event returns the entry of an Event. That an Event is deleted means only that its time is over.
+func (t *Timeline) event(e *Entry, r *replay.Record) *Entry {
+	if r.Type == replay.TypeDeleted || !t.o.Filter.selectsType(Reported) || !t.since.at(r) ||
+		r.Type == replay.TypeListItem && !t.o.Existing {
+		return nil
+	}
+	e.Type = Reported
+	event, about, err := readEvent(r)
+	if err != nil {
+		e.Problem = err.Error()
+		return e
+	}
+	e.Event, e.Object = event, about
+	for _, name := range t.o.Filter.kindNames() {
+		if isKind(name, about.APIVersion, about.Kind) {
+			t.matched[name] = true
+		}
+	}
+	t.note(event.By)
+	if !t.o.Filter.selectsEntry(e) {
+		return nil
+	}
+	return e
+}
+
+// typeOf returns the type of the entry of an object.
+func typeOf(r *replay.Record, before *version) Type {
+	switch {
+	case r.Type == replay.TypeDeleted:
+		return Deleted
+	case r.Type == replay.TypeListItem && before == nil:
+		return Existing
+	case r.Type == replay.TypeAdded && (before == nil || before.uid != uidOf(r)):
+		return Added
+	}
+	return Modified
+}
+
+// change returns the entry of an object's change; nil if nothing changed that is shown.
+func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, before *version) *Entry {
+	e.Type = typeOf(r, before)
+	if e.Type == Existing && !t.o.Existing || !t.o.Filter.selectsType(e.Type) || !t.since.at(r) {
+		return nil
+	}
+	e.raw = r.Object
+	if stored := t.objects[r.Key()]; stored != nil {
+		e.raw = stored.raw
+	}
+	var old []byte
+	replaced := before != nil && before.uid != e.Object.UID
+	if before != nil && !replaced && e.Type != Existing {
+		old = before.raw
+	}
+	t.describe(e, old, s)
+	e.Change.Replaced = replaced && e.Type != Deleted
+	e.Change.Unknown = before == nil && e.Type == Modified
+	t.setWriter(e, r.Writer)
+	if t.o.Status != nil && t.o.Status(e) {
+		t.setStatus(e)
+	}
+	if e.Type == Modified && !t.o.AllFields && e.Change.empty() && e.Problem == "" {
+		return nil
+	}
+	if !t.o.Filter.selectsEntry(e) {
+		return nil
+	}
+	return e
+}
+
+// describe sets what changed, and who wrote by managedFields.
+func (t *Timeline) describe(e *Entry, old []byte, s *streamState) {
+	if e.Type == Deleted {
+		e.Change = snapshot(e.raw) // the last state; a deletion names no writer
+		return
+	}
+	change, d, err := changeOf(old, e.raw, s.secret, t.o.AllFields)
+	if err == nil && old == nil && len(t.o.Filter.Fields) > 0 {
+		// The first values of fields that are asked for.
+		if all, err := differenceOf([]byte("{}"), e.raw, false); err == nil {
+			change.Fields, _ = all.changes(false)
+		}
+	}
+	e.Change = change
+	if err != nil {
+		e.Problem = err.Error()
+		return
+	}
+	if w := writerOf(old, e.raw, d); w != nil && e.Type != Existing {
+		e.Writer = &Writer{Writer: *w}
+	}
+}
+
+// setWriter sets the writer by the trace and the user, where there is one, and notes it.
+func (t *Timeline) setWriter(e *Entry, user string) {
+	if w := t.traced.writer(e.Object.Namespace, e.Object.Name, e.Change.ResourceVersion); w != nil {
+		if e.Writer == nil {
+			e.Writer = &Writer{}
+		}
+		e.Writer.Controller, e.Writer.Reconcile = w.Controller, w.Reconcile
+	}
+	if user != "" {
+		if e.Writer == nil {
+			e.Writer = &Writer{}
+		}
+		e.Writer.User = user
+	}
+	if e.Writer != nil {
+		t.note(e.Writer.User)
+		t.note(e.Writer.Manager)
+		t.note(e.Writer.Controller)
+	}
+}
+
+// maxWriterNames bounds the names that Writers returns.
+const maxWriterNames = 1000
+
+func (t *Timeline) note(writer string) {
+	if writer != "" && len(t.writers) < maxWriterNames {
+		t.writers[writer] = true
+	}
+}
+
+func (t *Timeline) setStatus(e *Entry) {
+	obj, err := fullObject(e.raw, e.Object.APIVersion, e.Object.Kind)
+	if err != nil {
+		e.Problem = err.Error()
+		return
+	}
+	report := inspect.Inspect(obj, nil)
+	if !e.Time.IsZero() {
+		report = report.At(e.Time)
+	}
+	status := report.ForKind(e.stream.HasStatus)
+	e.Change.Status = &status
+}
+
+// empty reports whether nothing changed that is worth an entry.
+func (c *Change) empty() bool {
+	return len(c.Fields)+len(c.Conditions)+len(c.OwnersAdded)+len(c.OwnersRemoved)+len(c.FinalizersAdded)+
+		len(c.FinalizersRemoved) == 0 && !c.DeletionRequested && !c.Replaced && !c.Unknown
+}

@@ -1,0 +1,133 @@
+package timeline
+
+import (
+	"errors"
+	"io"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// Tree is what belongs to some objects: they, their dependents, the dependents of these and so on, at any time. It knows
+// what was added to it so far: Scan adds all of a recording.
+type Tree struct {
+	roots   []Name
+	members map[types.UID]bool
+}
+
+// NewTree returns the tree below objects. A Namespace that is empty means any.
+func NewTree(roots []Name) *Tree { return &Tree{roots: roots, members: map[types.UID]bool{}} }
+
+// Scan reads a source to its end, and adds what belongs to the tree, in whatever order the source has it. The error is
+// that of the source; what was read before it was added.
+func (t *Tree) Scan(source replay.Source) error {
+	streams := map[int]*replay.Stream{}
+	dependents := map[types.UID]map[types.UID]bool{}
+	err := eachRecord(source, func(r *replay.Record) {
+		if r.Type == replay.TypeStream {
+			streams[r.Stream] = r.NewStream
+		}
+		stream := streams[r.Stream]
+		if !r.Type.HasObject() || stream == nil || isEventStream(stream) {
+			return
+		}
+		uid := uidOf(r)
+		if t.add(r, stream) {
+			return
+		}
+		for _, owner := range ownersOf(r.Object) {
+			if dependents[owner.UID] == nil {
+				dependents[owner.UID] = map[types.UID]bool{}
+			}
+			dependents[owner.UID][uid] = true
+		}
+	})
+	var next []types.UID
+	for uid := range t.members {
+		next = append(next, uid)
+	}
+	for len(next) > 0 {
+		last := next[len(next)-1]
+		next = next[:len(next)-1]
+		for uid := range dependents[last] {
+			if !t.members[uid] {
+				t.members[uid] = true
+				next = append(next, uid)
+			}
+		}
+	}
+	return err
+}
+
+// eachRecord calls f for each record until the end.
+func eachRecord(source replay.Source, f func(*replay.Record)) error {
+	for {
+		r, err := source.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f(r)
+	}
+}
+
+// add adds the object of a record if it belongs to the tree, and reports whether it does.
+func (t *Tree) add(r *replay.Record, stream *replay.Stream) bool {
+	uid := uidOf(r)
+	if uid != "" && t.members[uid] {
+		return true
+	}
+	is := t.isRoot(r, stream) || t.isBelow(r)
+	if is && uid != "" {
+		t.members[uid] = true
+	}
+	return is
+}
+
+func (t *Tree) isRoot(r *replay.Record, stream *replay.Stream) bool {
+	for _, root := range t.roots {
+		if root.matches(stream, r.Namespace, r.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tree) isBelow(r *replay.Record) bool {
+	for _, owner := range ownersOf(r.Object) {
+		if t.members[owner.UID] {
+			return true
+		}
+		for _, root := range t.roots {
+			if root.Name == owner.Name && (root.Namespace == "" || root.Namespace == r.Namespace || r.Namespace == "") &&
+				isKind(root.Kind, owner.APIVersion, owner.Kind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// has reports whether an object belongs to the tree, as far as is known.
+func (t *Tree) has(o *Object) bool {
+	if o.UID != "" && t.members[o.UID] {
+		return true
+	}
+	for _, root := range t.roots {
+		if root.is(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// uidOf returns the UID of the object of a record.
+func uidOf(r *replay.Record) types.UID {
+	if r.UID != "" {
+		return types.UID(r.UID)
+	}
+	return types.UID(textOf(valueAt(r.Object, "metadata", "uid")))
+}
