@@ -1,0 +1,301 @@
+package imports
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// auditEvent are the fields of an entry that are used: see Event in k8s.io/apiserver/pkg/apis/audit/v1.
+type auditEvent struct {
+	Kind       string    `json:"kind"`
+	Level      string    `json:"level"`
+	Stage      string    `json:"stage"`
+	RequestURI string    `json:"requestURI"`
+	Verb       string    `json:"verb"`
+	User       auditUser `json:"user"`
+	// ImpersonatedUser is whom User acts for, by kubectl --as.
+	ImpersonatedUser *auditUser `json:"impersonatedUser"`
+	UserAgent        string     `json:"userAgent"`
+	ObjectRef        *objectRef `json:"objectRef"`
+	ResponseStatus   struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	ResponseObject           rawObject `json:"responseObject"`
+	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+	StageTimestamp           time.Time `json:"stageTimestamp"`
+	// Items are the entries if this is an EventList.
+	Items []auditEvent `json:"items"`
+}
+
+type auditUser struct {
+	Username string `json:"username"`
+}
+
+type objectRef struct {
+	Resource    string `json:"resource"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	UID         string `json:"uid"`
+	APIGroup    string `json:"apiGroup"`
+	APIVersion  string `json:"apiVersion"`
+	Subresource string `json:"subresource"`
+}
+
+// rawObject is the text of an object.
+type rawObject []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *rawObject) UnmarshalJSON(text []byte) error {
+	*o = slices.Clone(text)
+	return nil
+}
+
+// audit is a Kubernetes audit log. What a write was answered with is the object that it made; what was read is not used.
+//
+// An API server writes entries when they are complete, and several write one log each: see reorder for their order.
+type audit struct {
+	order reorder
+	// known are the last states of objects, for deletions that are answered with a Status.
+	known map[replay.Key]*replay.Record
+	size  int64
+	// streams are those of the resources that were seen, for entries without an object.
+	streams map[schema.GroupVersionResource]int
+}
+
+func newAudit() *audit {
+	return &audit{known: map[replay.Key]*replay.Record{}, streams: map[schema.GroupVersionResource]int{}}
+}
+
+func (a *audit) add(s *Source, doc *document) error {
+	e := &auditEvent{}
+	if err := utiljson.Unmarshal(doc.text, e); err != nil {
+		return doc.syntaxError(err)
+	}
+	entries := []auditEvent{*e}
+	switch e.Kind {
+	case "Event":
+	case "EventList":
+		entries = e.Items
+	default:
+		return doc.errorf("it is no entry of an audit log, as those before it are")
+	}
+	for i := range entries {
+		changes, err := a.changes(s, &entries[i])
+		if err != nil {
+			return doc.errorf("%w", err)
+		}
+		for _, c := range changes {
+			a.order.add(c)
+		}
+	}
+	return a.flush(s, false)
+}
+
+func (a *audit) end(s *Source, _ bool) error { return a.flush(s, true) }
+
+// flush emits the changes whose order is certain, or all.
+func (a *audit) flush(s *Source, all bool) error {
+	for c := a.order.next(all); c != nil; c = a.order.next(all) {
+		if err := a.emit(s, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change is a write that an audit log has.
+type change struct {
+	time     time.Time
+	typ      replay.Type
+	writer   string
+	resource schema.GroupVersionResource
+	// object is nil for a deletion that was answered with a Status: then ref names the object.
+	object *object
+	ref    *objectRef
+}
+
+// The subresources by which objects are written, but whose answers are something else, and those that write nothing.
+var (
+	otherAnswers = []string{"binding", "eviction", "scale"}
+	nothingKept  = []string{"attach", "exec", "log", "portforward", "proxy", "token"}
+	// unstored are the groups whose objects are questions that are answered and not stored.
+	unstored = []string{"authentication.k8s.io", "authorization.k8s.io"}
+)
+
+// changes returns what an entry changed: nothing, an object, or all objects of a collection that was deleted.
+func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
+	if !e.wrote() {
+		return nil, nil
+	}
+	ref := e.ObjectRef
+	c := change{
+		time: e.StageTimestamp.UTC().Truncate(time.Microsecond), writer: e.User.Username, ref: ref,
+		resource: schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource},
+	}
+	if c.time.IsZero() {
+		c.time = e.RequestReceivedTimestamp.UTC().Truncate(time.Microsecond)
+	}
+	if u := e.ImpersonatedUser; u != nil && u.Username != "" {
+		c.writer = u.Username
+	}
+	if c.writer == "" {
+		c.writer, _, _ = strings.Cut(e.UserAgent, "/")
+	}
+	answer, err := e.answer()
+	switch {
+	case slices.Contains(otherAnswers, ref.Subresource):
+		s.skipped[replay.SkipSubresource]++
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case answer == nil:
+		// Nothing is lost of a deletion: the object that is gone is that which was known.
+		if e.Verb == "delete" && e.ResponseStatus.Code == http.StatusOK && ref.Name != "" && e.Level == "RequestResponse" {
+			c.typ = replay.TypeDeleted
+			return []*change{&c}, nil
+		}
+		s.skipped[replay.SkipNoContent]++
+		return nil, nil
+	}
+	var out []*change
+	for _, o := range answer {
+		one := c
+		one.object, one.typ = o, e.typeOf(o)
+		out = append(out, &one)
+	}
+	return out, nil
+}
+
+// wrote reports whether an entry is a write of objects that succeeded.
+func (e *auditEvent) wrote() bool {
+	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code >= http.StatusBadRequest {
+		return false
+	}
+	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) {
+		return false
+	}
+	ref := e.ObjectRef
+	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) && !e.isDryRun()
+}
+
+// isDryRun reports whether the request asked to store nothing.
+func (e *auditEvent) isDryRun() bool {
+	_, query, found := strings.Cut(e.RequestURI, "?")
+	if !found {
+		return false
+	}
+	values, err := url.ParseQuery(query)
+	return err == nil && values.Has("dryRun")
+}
+
+// answer returns the objects of the answer: none if there is no answer, or if it is a Status.
+func (e *auditEvent) answer() ([]*object, error) {
+	if len(e.ResponseObject) == 0 || string(e.ResponseObject) == "null" {
+		return nil, nil
+	}
+	doc := &document{text: e.ResponseObject}
+	list, err := parseEnvelope(doc)
+	if err != nil {
+		return nil, err
+	}
+	if list.Kind == "Status" && list.APIVersion == "v1" {
+		return nil, nil
+	}
+	texts, kind, err := list.contents(doc)
+	if err != nil {
+		return nil, err
+	}
+	out := []*object{}
+	for _, text := range texts {
+		o, err := parseObject(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		if o.meta.Name != "" {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// typeOf returns what became of an object that the entry wrote.
+func (e *auditEvent) typeOf(o *object) replay.Type {
+	deletes := e.Verb == "delete" || e.Verb == "deletecollection"
+	// An object that waits for finalizers, or for its pod to end, is only marked. It is gone with the write that removes
+	// the last finalizer: see ShouldDeleteDuringUpdate in k8s.io/apiserver/pkg/registry/generic/registry.
+	waits := o.meta.DeletionTimestamp != "" && o.isHeld()
+	switch {
+	case deletes && !waits, o.meta.DeletionTimestamp != "" && !waits:
+		return replay.TypeDeleted
+	case !deletes && e.ResponseStatus.Code == http.StatusCreated && e.ObjectRef.Subresource == "":
+		return replay.TypeAdded
+	default:
+		return replay.TypeModified
+	}
+}
+
+// isHeld reports whether an object stays after it was marked for deletion.
+func (o *object) isHeld() bool {
+	if len(o.meta.Finalizers) > 0 || o.meta.GracePeriod != nil && *o.meta.GracePeriod > 0 {
+		return true
+	}
+	if o.gvk.Group != "" || o.gvk.Kind != "Namespace" {
+		return false
+	}
+	var namespace struct { // has finalizers of its own
+		Spec struct {
+			Finalizers []string `json:"finalizers"`
+		} `json:"spec"`
+	}
+	err := utiljson.Unmarshal(o.text, &namespace)
+	return err != nil || len(namespace.Spec.Finalizers) > 0
+}
+
+// emit emits the record of a change.
+func (a *audit) emit(s *Source, c *change) error {
+	if c.object == nil {
+		return a.emitGone(s, c)
+	}
+	stream := s.streamOf(c.object, c.resource.Resource).Number
+	a.streams[c.resource] = stream
+	r := c.object.record(c.typ, stream)
+	r.Time, r.Writer = c.time, c.writer
+	k := r.Key()
+	if before := a.known[k]; before != nil {
+		a.size -= int64(len(before.Object))
+		delete(a.known, k)
+	}
+	if c.typ != replay.TypeDeleted {
+		a.known[k] = r
+		a.size += int64(len(r.Object))
+	}
+	if a.size > maxCollected {
+		return &replay.LimitError{What: "objects in the audit log", Size: a.size, Limit: maxCollected}
+	}
+	s.emit(r)
+	return nil
+}
+
+// emitGone emits the record of a deletion of which only the name is known, with the last state of the object.
+func (a *audit) emitGone(s *Source, c *change) error {
+	k := replay.Key{Stream: a.streams[c.resource], Namespace: c.ref.Namespace, Name: c.ref.Name}
+	before := a.known[k]
+	if before == nil || c.ref.UID != "" && c.ref.UID != before.UID {
+		s.skipped[replay.SkipNoContent]++
+		return nil
+	}
+	delete(a.known, k)
+	a.size -= int64(len(before.Object))
+	r := before.Clone()
+	r.Type, r.Time, r.Writer = replay.TypeDeleted, c.time, c.writer
+	s.emit(r)
+	return nil
+}

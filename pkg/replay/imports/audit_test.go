@@ -1,0 +1,131 @@
+package imports
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// auditLine returns an entry of an audit log about the pod a/web at second 1. rest is added to it, and may hold fields
+// once more, of which the later ones count.
+func auditLine(verb, level string, code int, answer, rest string) string {
+	if answer != "" {
+		answer = `,"responseObject":` + answer
+	}
+	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":%q,"auditID":"i","stage":"ResponseComplete",`+
+		`"requestURI":"/api/v1/namespaces/a/pods","verb":%q,"user":{"username":"alice"},"userAgent":"kubectl/v1.37.1",`+
+		`"objectRef":{"resource":"pods","namespace":"a","name":"web","apiVersion":"v1"},"responseStatus":{"code":%d}%s,`+
+		`"requestReceivedTimestamp":"2026-01-02T03:04:00.900000Z","stageTimestamp":"2026-01-02T03:04:01.000000Z"%s}`+"\n",
+		level, verb, code, answer, rest)
+}
+
+func at(second string) string { return `,"stageTimestamp":"2026-01-02T03:04:` + second + `Z"` }
+
+func TestAudit(t *testing.T) {
+	pod := func(version, rest string) string { return objectText("Pod", "a", "web", version, rest) }
+	const (
+		full    = "RequestResponse"
+		success = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web","kind":"pods","uid":"u-web"}}`
+	)
+	created := auditLine("create", full, 201, pod("5", ""), "")
+	const createdLines = "STREAM 1 v1 Pod pods namespaced\n03:04:01.000 ADDED 1 a/web @5 by alice\n"
+	for _, tt := range []struct {
+		reason, input, want string
+		skipped             []replay.Skipped
+	}{
+		{"a write is what it was answered with", created, createdLines, nil},
+		{
+			"updates and patches are changes", created + auditLine("update", full, 200, pod("6", ""), at("02")) + auditLine("patch", full, 200, pod("7", ""), at("03")),
+			createdLines + "03:04:02.000 MODIFIED 1 a/web @6 by alice\n03:04:03.000 MODIFIED 1 a/web @7 by alice\n", nil,
+		},
+		{
+			"a patch that is an apply may create", auditLine("patch", full, 201, pod("5", ""), ""), createdLines, nil,
+		},
+		{
+			"a deletion that is answered with a Status has the last known state", created + auditLine("delete", full, 200, success, at("09")),
+			createdLines + "03:04:09.000 DELETED 1 a/web @5 by alice\n", nil,
+		},
+		{
+			"without it there is nothing to show", auditLine("delete", full, 200, success, ""), "",
+			[]replay.Skipped{{Reason: replay.SkipNoContent, Count: 1}},
+		},
+		{
+			"a pod that ends gracefully is only marked, then gone",
+			auditLine("delete", full, 200, pod("8", `,"deletionTimestamp":"2026-01-02T03:04:01Z","deletionGracePeriodSeconds":30`), "") +
+				auditLine("delete", full, 200, pod("9", `,"deletionTimestamp":"2026-01-02T03:04:01Z","deletionGracePeriodSeconds":0`), at("30")),
+			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
+		},
+		{
+			"an object is gone with its last finalizer",
+			auditLine("delete", full, 200, pod("8", `,"deletionTimestamp":"2026-01-02T03:04:01Z","finalizers":["x"]`), "") +
+				auditLine("patch", full, 200, pod("9", `,"deletionTimestamp":"2026-01-02T03:04:01Z"`), at("30")),
+			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
+		},
+		{
+			"a collection is deleted object by object",
+			auditLine("deletecollection", full, 200, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"x","namespace":"a"}},{"metadata":{"name":"y","namespace":"a"}}]}`, ""),
+			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 DELETED 1 a/x by alice\n03:04:01.000 DELETED 1 a/y by alice\n", nil,
+		},
+		{
+			"what is read, refused, tried, or not yet complete is nothing",
+			auditLine("get", full, 200, pod("1", ""), "") + auditLine("update", full, 409, success, "") + auditLine("watch", full, 200, "", "") +
+				auditLine("create", full, 201, pod("1", ""), `,"requestURI":"/api/v1/pods?dryRun=All"`) + auditLine("create", full, 0, "", `,"stage":"RequestReceived"`) +
+				auditLine("create", full, 201, pod("1", ""), `,"objectRef":{"resource":"subjectaccessreviews","apiGroup":"authorization.k8s.io","apiVersion":"v1"}`) +
+				auditLine("create", full, 201, "", `,"objectRef":{"resource":"serviceaccounts","subresource":"token","apiVersion":"v1"}`), "", nil,
+		},
+		{
+			"entries without objects are counted", auditLine("create", "Metadata", 201, "", "") + auditLine("update", "Request", 200, "", "") + auditLine("delete", "Metadata", 200, "", ""), "",
+			[]replay.Skipped{{Reason: replay.SkipNoContent, Count: 3}},
+		},
+		{
+			"and so are answers that are other objects", auditLine("create", full, 201, success, `,"objectRef":{"resource":"pods","subresource":"binding","namespace":"a","name":"web","apiVersion":"v1"}`), "",
+			[]replay.Skipped{{Reason: replay.SkipSubresource, Count: 1}},
+		},
+		{
+			"a status is the object", created + auditLine("patch", full, 200, pod("6", ""), `,"objectRef":{"resource":"pods","subresource":"status","namespace":"a","name":"web","apiVersion":"v1"}`+at("02")),
+			createdLines + "03:04:02.000 MODIFIED 1 a/web @6 by alice\n", nil,
+		},
+		{
+			"who acts for another is that other", auditLine("create", full, 201, pod("5", ""), `,"impersonatedUser":{"username":"bob"}`),
+			strings.ReplaceAll(createdLines, "alice", "bob"), nil,
+		},
+		{
+			"entries that are late are put in order", auditLine("patch", full, 200, pod("7", ""), at("02.500")) + created,
+			createdLines + "03:04:02.500 MODIFIED 1 a/web @7 by alice\n", nil,
+		},
+		{
+			"of two writes at once the older version is first", created + auditLine("patch", full, 200, pod("7", ""), at("02")) + auditLine("patch", full, 200, pod("6", ""), at("02.001")),
+			createdLines + "03:04:02.000 MODIFIED 1 a/web @6 by alice\n03:04:02.001 MODIFIED 1 a/web @7 by alice\n", nil,
+		},
+		{
+			"later than that it stays where it is, with the time of those before", created + auditLine("patch", full, 200, pod("7", ""), at("30")) + auditLine("patch", full, 200, pod("8", ""), at("40")) + auditLine("patch", full, 200, pod("6", ""), at("02")),
+			createdLines + "03:04:30.000 MODIFIED 1 a/web @7 by alice\n03:04:30.000 MODIFIED 1 a/web @6 by alice\n03:04:40.000 MODIFIED 1 a/web @8 by alice\n", nil,
+		},
+		{
+			"webhooks get lists", `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[` + strings.TrimSpace(created) + `]}`, createdLines, nil,
+		},
+		{
+			"the plural name is that of the request", auditLine("create", full, 201, `{"apiVersion":"x.org/v1","kind":"Octopus","metadata":{"name":"o"}}`, `,"objectRef":{"resource":"octopodes","name":"o","apiGroup":"x.org","apiVersion":"v1"}`),
+			"STREAM 1 x.org/v1 Octopus octopodes cluster\n03:04:01.000 ADDED 1 o by alice\n", nil,
+		},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			s, err := Open(strings.NewReader(tt.input))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := lines(s)
+			checkEnd(t, s, err, "")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.skipped, s.Skipped()); diff != "" {
+				t.Errorf("skipped (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package imports
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// streams are the streams of a Source. The zero value has none.
+type streams struct {
+	numbers map[schema.GroupVersionKind]*replay.Stream
+	all     []*replay.Stream
+	// defined is what definitions of custom resources say, which may come before their objects.
+	defined map[schema.GroupKind]definedKind
+}
+
+// definedKind is what a CustomResourceDefinition says of its kind.
+type definedKind struct {
+	plural, singular       string
+	shortNames, categories []string
+	namespaced             bool
+}
+
+// object is a text that was parsed as an object of a kind.
+type object struct {
+	gvk  schema.GroupVersionKind
+	meta objectMeta
+	// text is compact JSON, which is not shared.
+	text []byte
+}
+
+// key returns what identifies an object within a stream.
+func (o *object) key(stream int) replay.Key {
+	return replay.Key{Stream: stream, Namespace: o.meta.Namespace, Name: o.meta.Name}
+}
+
+// parseObject parses an object. kind is that of objects which have none, as those of lists may; empty for none.
+func parseObject(text []byte, kind schema.GroupVersionKind) (*object, error) {
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("an object has more than %d MB", maxDocument>>20)
+	}
+	var e envelope
+	if err := utiljson.Unmarshal(text, &e); err != nil {
+		return nil, fmt.Errorf("parsing an object: %w", err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil {
+		return nil, fmt.Errorf("parsing an object: %w", err)
+	}
+	o := &object{gvk: kind, meta: e.Metadata, text: compact.Bytes()}
+	if e.Kind != "" || e.APIVersion != "" {
+		version, err := schema.ParseGroupVersion(e.APIVersion)
+		if err != nil {
+			return nil, fmt.Errorf("parsing an object: %w", err)
+		}
+		o.gvk = version.WithKind(e.Kind)
+	}
+	switch {
+	case o.gvk.Kind == "" || o.gvk.Version == "":
+		return nil, fmt.Errorf("an object has no apiVersion and kind")
+	case o.gvk.Group == "meta.k8s.io":
+		return nil, fmt.Errorf("a %s is no whole object", o.gvk.Kind)
+	}
+	return o, nil
+}
+
+// of returns the stream of an object, which is made if the object is its first. resource is the plural name of the kind,
+// empty if it is not known.
+func (s *streams) of(o *object, resource string) *replay.Stream {
+	s.define(o)
+	if stream := s.numbers[o.gvk]; stream != nil {
+		return stream
+	}
+	stream := &replay.Stream{
+		Number: len(s.all) + 1,
+		Group:  o.gvk.Group, Version: o.gvk.Version, Kind: o.gvk.Kind,
+		Resource: resource, Singular: strings.ToLower(o.gvk.Kind),
+		Namespaced: isNamespaced(o.gvk.GroupKind(), o.meta.Namespace),
+	}
+	if d, ok := s.defined[o.gvk.GroupKind()]; ok {
+		stream.Resource, stream.Singular, stream.Namespaced = d.plural, d.singular, d.namespaced
+		stream.ShortNames, stream.Categories = d.shortNames, d.categories
+	}
+	if stream.Resource == "" {
+		stream.Resource = pluralOf(o.gvk)
+	}
+	if s.numbers == nil {
+		s.numbers = map[schema.GroupVersionKind]*replay.Stream{}
+	}
+	s.numbers[o.gvk] = stream
+	s.all = append(s.all, stream)
+	return stream
+}
+
+// define keeps what a CustomResourceDefinition says, and does nothing for other objects. One that is not valid is no
+// error: it is an object like others.
+func (s *streams) define(o *object) {
+	if o.gvk.Kind != "CustomResourceDefinition" {
+		return
+	}
+	var d struct {
+		Spec struct {
+			Group string `json:"group"`
+			Scope string `json:"scope"`
+			Names struct {
+				Plural     string   `json:"plural"`
+				Singular   string   `json:"singular"`
+				Kind       string   `json:"kind"`
+				ShortNames []string `json:"shortNames"`
+				Categories []string `json:"categories"`
+			} `json:"names"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(o.text, &d); err != nil || d.Spec.Names.Plural == "" {
+		return
+	}
+	if s.defined == nil {
+		s.defined = map[schema.GroupKind]definedKind{}
+	}
+	names := d.Spec.Names
+	if names.Singular == "" {
+		names.Singular = strings.ToLower(names.Kind)
+	}
+	s.defined[schema.GroupKind{Group: d.Spec.Group, Kind: names.Kind}] = definedKind{
+		plural: names.Plural, singular: names.Singular, shortNames: names.ShortNames, categories: names.Categories,
+		namespaced: d.Spec.Scope != "Cluster",
+	}
+}
+
+// pluralOf returns the plural name of a kind, which is guessed as Kubernetes' own tools do, except that a y after a
+// vowel stays, as in gateways.
+func pluralOf(kind schema.GroupVersionKind) string {
+	singular := strings.ToLower(kind.Kind)
+	if before := strings.TrimSuffix(singular, "y"); before != singular && strings.TrimRight(before, "aeou") != before {
+		return singular + "s"
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural.Resource
+}
+
+// isNamespaced reports whether a kind is namespaced: for Kubernetes' own kinds it is known, else an object in a
+// namespace says it.
+func isNamespaced(kind schema.GroupKind, namespace string) bool {
+	kinds, known := clusterScoped[kind.Group]
+	if !known {
+		return namespace != ""
+	}
+	return !slices.Contains(kinds, kind.Kind)
+}
+
+// clusterScoped has Kubernetes' own groups, with those of their kinds that are not in namespaces.
+var clusterScoped = map[string][]string{
+	"": {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
+	"admissionregistration.k8s.io": {
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	},
+	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
+	"apiregistration.k8s.io":       {"APIService"},
+	"apps":                         nil,
+	"autoscaling":                  nil,
+	"batch":                        nil,
+	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
+	"coordination.k8s.io":          nil,
+	"discovery.k8s.io":             nil,
+	"events.k8s.io":                nil,
+	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+	"internal.apiserver.k8s.io":    {"StorageVersion"},
+	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
+	"node.k8s.io":                  {"RuntimeClass"},
+	"policy":                       nil,
+	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
+	"resource.k8s.io":              {"DeviceClass", "DeviceTaintRule", "ResourceSlice"},
+	"scheduling.k8s.io":            {"PriorityClass"},
+	"storage.k8s.io": {
+		"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass",
+	},
+	"storagemigration.k8s.io": {"StorageVersionMigration"},
+}
