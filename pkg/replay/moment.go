@@ -103,7 +103,7 @@ func (i *Info) add(r *Record) {
 // first one counts.
 type finder struct {
 	moment Moment
-	found  bool // the record of the number, or of the resource version, was met
+	found  bool // the resource version was met
 
 	// For Start: how many streams are not listed yet, and which are.
 	missing int
@@ -117,7 +117,6 @@ func (f *finder) next(r *Record) (include, done bool) {
 	m := &f.moment
 	switch {
 	case m.Number != 0:
-		f.found = f.found || r.Number >= m.Number
 		return r.Number <= m.Number, r.Number >= m.Number
 	case !m.Time.IsZero():
 		after := r.Time.After(m.Time)
@@ -133,9 +132,9 @@ func (f *finder) next(r *Record) (include, done bool) {
 	}
 }
 
-// complete reports whether the moment was met.
+// complete reports whether the moment was met, if it is a resource version. Info.contains tells it of others.
 func (f *finder) complete() bool {
-	return f.found || f.moment.Number == 0 && (!f.moment.Time.IsZero() || f.moment.ResourceVersion == "")
+	return f.found || f.moment.ResourceVersion == "" || f.moment.Number != 0 || !f.moment.Time.IsZero()
 }
 
 // start reports whether the record belongs to what the recording begins with.
