@@ -264,7 +264,7 @@ func (a *audit) emit(s *Source, c *change) error {
 	if c.object == nil {
 		return a.emitGone(s, c)
 	}
-	stream := s.streamOf(c.object, c.resource.Resource).Number
+	stream := s.streamOf(c.object, c.resource.Resource, c.time).Number
 	a.streams[c.resource] = stream
 	r := c.object.record(c.typ, stream)
 	r.Time, r.Writer = c.time, c.writer

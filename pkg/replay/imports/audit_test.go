@@ -32,7 +32,7 @@ func TestAudit(t *testing.T) {
 		success = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web","kind":"pods","uid":"u-web"}}`
 	)
 	created := auditLine("create", full, 201, pod("5", ""), "")
-	const createdLines = "STREAM 1 v1 Pod pods namespaced\n03:04:01.000 ADDED 1 a/web @5 by alice\n"
+	const createdLines = "03:04:01.000 STREAM 1 v1 Pod pods namespaced\n03:04:01.000 ADDED 1 a/web @5 by alice\n"
 	for _, tt := range []struct {
 		reason, input, want string
 		skipped             []replay.Skipped
@@ -57,18 +57,18 @@ func TestAudit(t *testing.T) {
 			"a pod that ends gracefully is only marked, then gone",
 			auditLine("delete", full, 200, pod("8", `,"deletionTimestamp":"2026-01-02T03:04:01Z","deletionGracePeriodSeconds":30`), "") +
 				auditLine("delete", full, 200, pod("9", `,"deletionTimestamp":"2026-01-02T03:04:01Z","deletionGracePeriodSeconds":0`), at("30")),
-			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
+			"03:04:01.000 STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
 		},
 		{
 			"an object is gone with its last finalizer",
 			auditLine("delete", full, 200, pod("8", `,"deletionTimestamp":"2026-01-02T03:04:01Z","finalizers":["x"]`), "") +
 				auditLine("patch", full, 200, pod("9", `,"deletionTimestamp":"2026-01-02T03:04:01Z"`), at("30")),
-			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
+			"03:04:01.000 STREAM 1 v1 Pod pods namespaced\n03:04:01.000 MODIFIED 1 a/web @8 by alice\n03:04:30.000 DELETED 1 a/web @9 by alice\n", nil,
 		},
 		{
 			"a collection is deleted object by object",
 			auditLine("deletecollection", full, 200, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"x","namespace":"a"}},{"metadata":{"name":"y","namespace":"a"}}]}`, ""),
-			"STREAM 1 v1 Pod pods namespaced\n03:04:01.000 DELETED 1 a/x by alice\n03:04:01.000 DELETED 1 a/y by alice\n", nil,
+			"03:04:01.000 STREAM 1 v1 Pod pods namespaced\n03:04:01.000 DELETED 1 a/x by alice\n03:04:01.000 DELETED 1 a/y by alice\n", nil,
 		},
 		{
 			"what is read, refused, tried, or not yet complete is nothing",
@@ -110,7 +110,7 @@ func TestAudit(t *testing.T) {
 		},
 		{
 			"the plural name is that of the request", auditLine("create", full, 201, `{"apiVersion":"x.org/v1","kind":"Octopus","metadata":{"name":"o"}}`, `,"objectRef":{"resource":"octopodes","name":"o","apiGroup":"x.org","apiVersion":"v1"}`),
-			"STREAM 1 x.org/v1 Octopus octopodes cluster\n03:04:01.000 ADDED 1 o by alice\n", nil,
+			"03:04:01.000 STREAM 1 x.org/v1 Octopus octopodes cluster\n03:04:01.000 ADDED 1 o by alice\n", nil,
 		},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -96,6 +96,8 @@ func foreignContent(r *bufio.Reader) string {
 		return "a zip archive"
 	case bytes.HasPrefix(start, []byte("BZh")), bytes.HasPrefix(start, []byte("\xfd7zXZ\x00")):
 		return "compressed by bzip2 or xz"
+	case bytes.HasPrefix(start, []byte("age-encryption.org/")), bytes.HasPrefix(start, []byte("-----BEGIN AGE")):
+		return "encrypted by age"
 	case bytes.HasPrefix(start, []byte("\x7fELF")):
 		return "a program"
 	case bytes.ContainsFunc(start, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n\f", r) }):

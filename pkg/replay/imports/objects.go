@@ -1,6 +1,8 @@
 package imports
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -38,7 +40,7 @@ func (f *objects) add(s *Source, doc *document) error {
 }
 
 func (f *objects) addObject(s *Source, o *object) {
-	stream := s.streamOf(o, "").Number
+	stream := s.streamOf(o, "", time.Time{}).Number
 	before := f.known[o.key(stream)]
 	r := o.record(replay.TypeAdded, stream)
 	switch {

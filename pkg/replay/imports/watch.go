@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -44,7 +45,7 @@ func (w *watchEvents) add(s *Source, doc *document) error {
 	if typ != replay.TypeBookmark && o.meta.Name == "" {
 		return doc.errorf("the object has no name")
 	}
-	stream := s.streamOf(o, "")
+	stream := s.streamOf(o, "", time.Time{})
 	w.last = stream.Number
 	r := &replay.Record{Type: typ, Stream: stream.Number, ResourceVersion: o.meta.ResourceVersion}
 	if typ != replay.TypeBookmark {
@@ -79,13 +80,13 @@ func (o *object) record(typ replay.Type, stream int) *replay.Record {
 	}
 }
 
-// streamOf returns the stream of an object, which is defined by a record if the object is its first. resource is the
-// plural name of the kind, empty if it is not known.
-func (s *Source) streamOf(o *object, resource string) *replay.Stream {
+// streamOf returns the stream of an object, which is defined by a record if the object is its first, at that time.
+// resource is the plural name of the kind, empty if it is not known.
+func (s *Source) streamOf(o *object, resource string, at time.Time) *replay.Stream {
 	known := len(s.streams.all)
 	stream := s.streams.of(o, resource)
 	if len(s.streams.all) > known {
-		s.emit(&replay.Record{Type: replay.TypeStream, Stream: stream.Number, NewStream: stream})
+		s.emit(&replay.Record{Time: at, Type: replay.TypeStream, Stream: stream.Number, NewStream: stream})
 	}
 	return stream
 }

@@ -1,0 +1,7 @@
+// Package input opens the files of a command as one recording: recordings, and what other tools wrote, recognised by
+// content.
+//
+// input.go opens files and standard input, buffered.go is a recording of what can be read only once, merge.go makes one
+// of several, and relist.go compares lists with what is known. errors.go are errors with hints, notes.go says what an
+// input cannot have, and moment.go parses moments.
+package input
