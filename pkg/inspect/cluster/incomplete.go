@@ -26,6 +26,8 @@ const (
 	// the user's credentials.
 	ReasonForbidden    = "Forbidden"
 	ReasonUnauthorized = "Unauthorized"
+	// ReasonNotRecorded means that a recording is read, and does not have it.
+	ReasonNotRecorded = "NotRecorded"
 	// ReasonNotServed means that the server no longer serves the kind.
 	ReasonNotServed = "NotServed"
 	// ReasonConversion means that a webhook that converts the objects of the kind failed.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -16,7 +18,8 @@ func CompleteWords(cmd *cobra.Command, flag string, words ...string) {
 // Runner is the options of a command, complete and valid.
 type Runner interface{ Run(context.Context) error }
 
-// RunE returns a cobra.Command.RunE that turns arguments into options with toOptions, and runs them.
+// RunE returns a cobra.Command.RunE that turns arguments into options with toOptions, and runs them. Options that are an
+// io.Closer are closed at the end.
 func RunE[O Runner](
 	streams genericiooptions.IOStreams, toOptions func(genericiooptions.IOStreams, []string) (O, error),
 ) func(*cobra.Command, []string) error {
@@ -25,7 +28,13 @@ func RunE[O Runner](
 		if err != nil {
 			return err
 		}
-		return o.Run(cmd.Context())
+		err = o.Run(cmd.Context())
+		if closer, ok := any(o).(io.Closer); ok {
+			if closed := closer.Close(); closed != nil {
+				err = errors.Join(err, closed)
+			}
+		}
+		return err
 	}
 }
 

@@ -27,7 +27,7 @@ type Cluster struct {
 // Open discovers which kinds the cluster serves, and returns errors as Explain does. config is that of the
 // connection, or a copy with other limits.
 func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, error) {
-	shown := c.Progress.Show(ctx, cli.ProgressText("asking %s which kinds it serves", config.Host))
+	shown := c.Progress.Show(ctx, cli.ProgressText("asking %s which kinds it serves", c.server()))
 	defer shown()
 	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {

@@ -36,6 +36,11 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
 	}
+	completeNamespace(cmd, f)
+}
+
+// completeNamespace completes -n by the namespaces of the cluster.
+func completeNamespace(cmd *cobra.Command, f *Flags) {
 	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
 			return c.namesOf(ctx, "namespaces")
@@ -96,6 +101,7 @@ func completeFromCluster(
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	defer func() { _ = connection.Close() }() // nothing was written
 	opened, err := connection.Open(ctx, connection.Config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -30,13 +30,23 @@ type Connection struct {
 	User           string           // its name in the kubeconfig; empty if there is none
 	Program        string           // as the user calls it, such as "kubectl reconcile"
 	Progress       *render.Progress // shows what Open waits for; may be nil
+	// Recording takes the place of the cluster; nil for a cluster.
+	Recording     *Recording
+	recordingArgs string // --from and --at
 }
 
 // Connect reads the kubeconfig and the flags. It sends nothing: Connection.Open makes the first requests. The
-// warnings of the API are written to streams.ErrOut.
+// warnings of the API are written to streams.ErrOut. With --from it opens the recording, and writes what that does not
+// have. Close must be called at the end.
 func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error) {
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return nil, err
+	}
+	if err := f.validateRecording(); err != nil {
+		return nil, err
+	}
+	if f.Recording.Given() {
+		return f.connectRecording(streams)
 	}
 	c := &Connection{Program: f.Cmd.Root().DisplayName()}
 	loader := f.Config.ToRawKubeConfigLoader()

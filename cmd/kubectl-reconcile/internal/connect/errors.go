@@ -27,6 +27,9 @@ func (c *Connection) Explain(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	case errors.As(err, &unknown) && c.Recording != nil:
+		return cli.WithHint(fmt.Errorf("no kind %q is known in %s", unknown.Name, c.Recording.Name),
+			cli.Suggestion(unknown.Name, unknown.Known, c.notRecorded()))
 	case errors.As(err, &unknown):
 		return cli.WithHint(fmt.Errorf("no kind %q is served by %s", unknown.Name, c.Config.Host),
 			unknownKindHint(unknown))
@@ -66,8 +69,19 @@ func unknownGroups(groups []cluster.Incomplete) string {
 	return fmt.Sprintf("; the kinds of %s are not known: its server does not answer", cli.Enumerate(names))
 }
 
+// server names what is read: the address of the cluster, or the recording.
+func (c *Connection) server() string {
+	if c.Recording != nil {
+		return c.Recording.Name
+	}
+	return c.Config.Host
+}
+
 // Endpoint names the cluster by its address, and by the context that it was found by if there is one.
 func (c *Connection) Endpoint() string {
+	if c.Recording != nil {
+		return c.Recording.Name
+	}
 	if c.Context == "" {
 		return c.Config.Host
 	}
@@ -167,8 +181,11 @@ func (c *Connection) credentialPlugin(err error) (cause, hint string) {
 	return fmt.Sprintf("getting credentials: there is no program %q", missing), hint
 }
 
-// PermissionHint returns a hint how to see what the same user may do in the same namespace.
+// PermissionHint returns a hint how to see what the same user may do in the same namespace, or what was recorded.
 func (c *Connection) PermissionHint() string {
+	if c.Recording != nil {
+		return c.notRecorded()
+	}
 	command := []string{"kubectl auth can-i --list"}
 	if c.namespaceGiven {
 		command = append(command, "-n", c.Namespace)
@@ -182,8 +199,8 @@ func (c *Connection) PermissionHint() string {
 	return "`" + strings.Join(command, " ") + "` shows what is permitted"
 }
 
-// ForbiddenError returns the error that targets may not be read. There must be at least one; all is true if all
-// namespaces were to be read.
+// ForbiddenError returns the error that targets may not be read, or were not recorded. There must be at least one; all
+// is true if all namespaces were to be read.
 func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	verb := "list"
 	var names []string
@@ -196,6 +213,9 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 		}
 	}
 	hint := c.PermissionHint()
+	if c.Recording != nil {
+		return cli.WithHint(fmt.Errorf("%s%s were not recorded", cli.Enumerate(names), where), hint)
+	}
 	if all {
 		hint += "; a single namespace, by -n, may be"
 	}
@@ -234,7 +254,9 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	resources := map[cause][]string{}
 	for _, i := range all {
 		c := cause{text: incompleteText(i.Reason)}
-		if i.Reason != cluster.ReasonForbidden && i.Reason != cluster.ReasonUnauthorized {
+		switch i.Reason {
+		case cluster.ReasonForbidden, cluster.ReasonUnauthorized, cluster.ReasonNotRecorded:
+		default:
 			c.message = i.Message
 		}
 		if _, known := resources[c]; !known {
@@ -277,6 +299,8 @@ func incompleteText(reason string) string {
 		return "no permission to list"
 	case cluster.ReasonUnauthorized:
 		return "not logged in for"
+	case cluster.ReasonNotRecorded:
+		return "not recorded:"
 	case cluster.ReasonDiscovery:
 		return "could not discover the kinds of"
 	case cluster.ReasonTimeout, cluster.ReasonUnavailable:

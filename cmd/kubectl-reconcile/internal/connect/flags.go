@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +20,8 @@ type Flags struct {
 	burst  int
 	Color  render.ColorMode
 	Cmd    *cobra.Command // that the flags were added to
+	// Recording are --from and --at, if AddRecordingFlags was called.
+	Recording RecordingFlags
 }
 
 // NewFlags returns Flags with their defaults.
@@ -50,6 +53,13 @@ func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)
 	cmd.Flags().AddFlagSet(set)
 	cmd.SetUsageFunc(usageWith("Flags for the cluster, as kubectl has them", set))
 	completeConnection(cmd, f)
+}
+
+// AddNamespace adds -n alone, to a command that reads no cluster.
+func (f *Flags) AddNamespace(cmd *cobra.Command) {
+	f.Cmd = cmd
+	cmd.Flags().StringVarP(f.Config.Namespace, "namespace", "n", "", "the namespace of the objects")
+	completeNamespace(cmd, f)
 }
 
 // lowerFirst writes the usage of a flag of kubectl as those of this program are: in lower case and without a full stop.
@@ -85,4 +95,45 @@ func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
 		}
 		return err
 	}
+}
+
+// clusterFlags are the flags that select the cluster and the user, in the order in which they are written.
+var clusterFlags = []string{
+	"kubeconfig", "context", "cluster", "server", "tls-server-name", "certificate-authority",
+	"insecure-skip-tls-verify", "user", "client-certificate", "client-key", "token", "as",
+	"as-group", "as-uid", "as-user-extra",
+}
+
+// Args returns those flags that select the cluster and the user, or the recording, as they were given, to be given to
+// another command: each with a blank before it. The value of a token is left for the user to fill in.
+func (f *Flags) Args() string {
+	if f.Recording.Given() {
+		return f.Recording.Args()
+	}
+	return clusterArgs(f.Cmd.Flags())
+}
+
+func clusterArgs(flags *pflag.FlagSet) string {
+	var out strings.Builder
+	for _, name := range clusterFlags {
+		flag := flags.Lookup(name)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			switch {
+			case name == "token":
+				out.WriteString(" --token TOKEN")
+			case flag.NoOptDefVal != "":
+				out.WriteString(" --" + name + "=" + cli.ShellQuoted(value))
+			default:
+				out.WriteString(" --" + name + " " + cli.ShellQuoted(value))
+			}
+		}
+	}
+	return out.String()
 }

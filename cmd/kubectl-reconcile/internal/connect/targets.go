@@ -32,13 +32,18 @@ func NewTargetFlags() *TargetFlags {
 
 // AddTo adds the flags to a command.
 func (f *TargetFlags) AddTo(cmd *cobra.Command) {
+	f.AddSelectors(cmd)
+	f.Manifests.AddTo(cmd.Flags())
+}
+
+// AddSelectors adds the flags but those of manifests to a command.
+func (f *TargetFlags) AddSelectors(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.StringVarP(&f.Labels, "selector", "l", "",
 		"only objects with these labels, such as app=web,tier!=test or 'app in (a,b)'")
 	flags.StringVar(&f.Fields, "field-selector", "",
 		"only objects with these fields, such as metadata.name=web; each kind has its own")
-	f.Manifests.AddTo(flags)
 }
 
 // TargetArgs are the arguments of a command that names objects, before their types are resolved to kinds.

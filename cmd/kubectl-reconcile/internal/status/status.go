@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
@@ -37,7 +38,10 @@ const statusExample = `  # All that has a status in the namespace, the worst fir
   kubectl reconcile status -f examples/web.yaml --exit-code
 
   # Follow several kinds as they change
-  kubectl reconcile status deploy,sts,jobs -w`
+  kubectl reconcile status deploy,sts,jobs -w
+
+  # What was not ready at a moment of a recording
+  kubectl reconcile status --not-ready --from web.rec --at 2026-01-01T10:04:05Z`
 
 // Flags are the flags of `status`.
 type Flags struct {
@@ -87,6 +91,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.polarityFile, "polarity-file", "",
 		"a file that says which status of a condition is the good one; see docs/status.md")
 	f.cluster.AddTo(cmd)
+	f.cluster.AddRecordingFlags(cmd, moment.Open)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
 	cli.CompleteWords(cmd, "output", statusOutputs...)
 	_ = cmd.MarkFlagFilename("polarity-file", "yaml", "yml", "json")
@@ -137,12 +142,15 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		watch: f.watch, exitCode: f.exitCode, noHeaders: f.noHeaders,
 		output: f.output, streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		remarks: render.NewPalette(streams.ErrOut, f.cluster.Color, os.Getenv), ascii: render.ASCIIOnly(os.Getenv),
-		width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+		width: render.TerminalWidth(streams.Out), clock: connection.Clock(),
 	}, nil
 }
 
 func (f *Flags) validate() error {
 	if err := cli.CheckOutput(f.output, statusOutputs, "a table"); err != nil {
+		return err
+	}
+	if err := f.cluster.RefuseWatch(f.watch); err != nil {
 		return err
 	}
 	switch {
@@ -173,6 +181,9 @@ func readPolarities(file string) (*inspect.Polarities, error) {
 	}
 	return polarities, nil
 }
+
+// Close closes the recording, if one is read.
+func (o *Options) Close() error { return o.connection.Close() }
 
 // Run reads everything once, shows it, and with --watch as it changes.
 func (o *Options) Run(ctx context.Context) error {

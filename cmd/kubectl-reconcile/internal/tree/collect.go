@@ -197,10 +197,15 @@ func (q *query) addKind(ctx context.Context, graph *ownertree.Graph, t connect.T
 	switch {
 	case len(missing) == 0:
 		return nil
-	case missing[0].Reason == cluster.ReasonForbidden:
+	case unreadable(missing[0].Reason):
 		return q.options.connection.ForbiddenError([]connect.Target{t}, all)
 	}
 	return fmt.Errorf("listing %s%s: %s", t.Kind.GroupResource(), t.Where(all), missing[0].Message)
+}
+
+// unreadable reports whether something may not be read, or was not recorded.
+func unreadable(reason string) bool {
+	return reason == cluster.ReasonForbidden || reason == cluster.ReasonNotRecorded
 }
 
 // findOne finds an object by its name, which need not be of a kind that can be listed.
@@ -250,7 +255,10 @@ func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 	}
 	switch {
 	case len(graph.Nodes()) > 0 || len(missing) == 0 || len(q.targets) > 0:
-	case missing[0].Reason == cluster.ReasonForbidden:
+	case unreadable(missing[0].Reason):
+		if o.connection.Recording != nil {
+			return cli.WithHint(fmt.Errorf("nothing %s was recorded", where), o.connection.PermissionHint())
+		}
 		return cli.WithHint(fmt.Errorf("no permission to list anything %s", where), o.connection.PermissionHint())
 	case slices.ContainsFunc(missing, func(i cluster.Incomplete) bool { return i.Resource != "" }):
 		return fmt.Errorf("listing anything %s: %s", where, missing[0].Message)

@@ -31,6 +31,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
@@ -59,7 +60,10 @@ const treeExample = `  # What a Deployment owns, what owns it, and how all of th
   kubectl reconcile tree deploy/web -w
 
   # A picture
-  kubectl reconcile tree deploy/web -o dot | dot -Tsvg > web.svg`
+  kubectl reconcile tree deploy/web -o dot | dot -Tsvg > web.svg
+
+  # What it owned 90 seconds after the beginning of a recording
+  kubectl reconcile tree deploy/web --from web.rec --at +90s`
 
 // treeOutputs are the values of -o.
 var treeOutputs = []string{"wide", "name", "json", "yaml", "dot", "mermaid"}
@@ -121,6 +125,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json, yaml, dot or mermaid")
 	f.cluster.AddTo(cmd)
+	f.cluster.AddRecordingFlags(cmd, moment.Open)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
 	connect.CompleteKinds(cmd, f.cluster, "kinds")
 	connect.CompleteKinds(cmd, f.cluster, "exclude-kinds")
@@ -183,7 +188,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		containers: f.containers, related: f.related, events: f.events, expand: f.expand, watch: f.watch,
 		preview: propagation(f.preview), output: f.output,
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
-		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: connection.Clock(),
 	}, nil
 }
 
@@ -197,6 +202,9 @@ func propagation(policy string) metav1.DeletionPropagation {
 
 func (f *Flags) validate(named connect.TargetArgs) error {
 	if err := cli.CheckOutput(f.output, treeOutputs, "a tree"); err != nil {
+		return err
+	}
+	if err := f.cluster.RefuseWatch(f.watch); err != nil {
 		return err
 	}
 	switch {
@@ -244,6 +252,9 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 	}
 	return nil
 }
+
+// Close closes the recording, if one is read.
+func (o *Options) Close() error { return o.connection.Close() }
 
 // Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one
 // before returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
@@ -303,7 +314,8 @@ func (q *query) contentsHint() string {
 	}
 	for _, t := range q.targets {
 		if t.Name != "" && t.Kind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-			return fmt.Sprintf("`%s tree -n %s` shows what is in it", q.options.connection.Program, t.Name)
+			return fmt.Sprintf("`%s tree -n %s%s` shows what is in it", q.options.connection.Program, t.Name,
+				q.options.connection.RecordingArgs())
 		}
 	}
 	return ""

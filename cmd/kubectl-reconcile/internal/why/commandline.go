@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
@@ -18,6 +16,8 @@ type commandMaker struct {
 	connection string
 	// program is how the user calls this one.
 	program string
+	// recorded is true if the connection is a moment of a recording: then there are only commands of this program.
+	recorded bool
 }
 
 // commandList gathers commands.
@@ -44,9 +44,36 @@ func inNamespace(namespace string) string {
 	return " -n " + cli.ShellQuoted(namespace)
 }
 
-// look adds a command that only shows something.
+// look adds a command that only shows something. At a moment of a recording it is what shows the same there, if
+// anything does.
 func (l *commandList) look(namespace, format string, args ...any) {
+	if l.maker.recorded {
+		if command := recordedLook(fmt.Sprintf(format, quoted(args)...)); command != "" {
+			l.add(v1alpha1.Command{Command: l.maker.own(namespace, command)})
+		}
+		return
+	}
 	l.add(v1alpha1.Command{Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...))})
+}
+
+// recordedLook returns the command of this program that shows at a moment what one of kubectl would show of a cluster;
+// empty if there is none.
+func recordedLook(kubectl string) string {
+	verb, rest, _ := strings.Cut(kubectl, " ")
+	switch verb {
+	case "get":
+		rest, _, jsonPath := strings.Cut(rest, " -o jsonpath=")
+		if jsonPath {
+			rest += " -o yaml"
+		}
+		return "get " + rest
+	case "describe":
+		if strings.ContainsAny(rest, "/ ") { // one object
+			rest += " -o yaml"
+		}
+		return "get " + rest
+	}
+	return ""
 }
 
 // own adds a command of this program, which only shows something.
@@ -54,8 +81,12 @@ func (l *commandList) own(namespace, format string, args ...any) {
 	l.add(v1alpha1.Command{Command: l.maker.own(namespace, fmt.Sprintf(format, quoted(args)...))})
 }
 
-// change adds a command that changes something in the cluster; what says in words what it does.
+// change adds a command that changes something in the cluster; what says in words what it does. There is none at a
+// moment of a recording.
 func (l *commandList) change(what, namespace, format string, args ...any) {
+	if l.maker.recorded {
+		return
+	}
 	l.add(v1alpha1.Command{
 		Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...)), Changes: true, For: what,
 	})
@@ -76,38 +107,4 @@ func (l *commandList) add(c v1alpha1.Command) {
 	if !slices.Contains(l.all, c) {
 		l.all = append(l.all, c)
 	}
-}
-
-// connectionFlags are the flags that select the cluster and the user, in the order in which they are written.
-var connectionFlags = []string{
-	"kubeconfig", "context", "cluster", "server", "tls-server-name", "certificate-authority",
-	"insecure-skip-tls-verify", "user", "client-certificate", "client-key", "token", "as",
-	"as-group", "as-uid", "as-user-extra",
-}
-
-// connectionArgs returns those of connectionFlags that were set, as they are to be given to another command. The value
-// of a token is left for the user to fill in.
-func connectionArgs(flags *pflag.FlagSet) string {
-	var out strings.Builder
-	for _, name := range connectionFlags {
-		flag := flags.Lookup(name)
-		if flag == nil || !flag.Changed {
-			continue
-		}
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			switch {
-			case name == "token":
-				out.WriteString(" --token TOKEN")
-			case flag.NoOptDefVal != "":
-				out.WriteString(" --" + name + "=" + cli.ShellQuoted(value))
-			default:
-				out.WriteString(" --" + name + " " + cli.ShellQuoted(value))
-			}
-		}
-	}
-	return out.String()
 }

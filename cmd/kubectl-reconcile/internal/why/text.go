@@ -36,7 +36,10 @@ func newView(q *query, s *diagnosis.Situation, tried *trials, now time.Time) *vi
 	}
 	return &view{
 		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, trials: tried, now: now, namespace: namespace,
-		commands: commandMaker{connection: q.options.connectionArgs, program: q.options.connection.Program},
+		commands: commandMaker{
+			connection: q.options.connectionArgs, program: q.options.connection.Program,
+			recorded: q.options.connection.Recording != nil,
+		},
 	}
 }
 

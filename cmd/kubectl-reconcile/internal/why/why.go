@@ -26,6 +26,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
@@ -45,7 +46,10 @@ const whyExample = `  # Why is this Deployment not ready?
 
   # Who set this field, and what would set it back?
   kubectl reconcile why deploy/web --field spec.replicas
-  kubectl reconcile why deploy/web --field 'spec.template.spec.containers[name=web].image'`
+  kubectl reconcile why deploy/web --field 'spec.template.spec.containers[name=web].image'
+
+  # Why was it not ready two minutes before the end of a recording?
+  kubectl reconcile why deploy/web --from web.rec --at -2m`
 
 // outputs are the values of -o.
 var outputs = []string{"json", "yaml"}
@@ -64,6 +68,11 @@ type Flags struct {
 
 // NewCommand makes the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd, _ := newCommand(streams)
+	return cmd
+}
+
+func newCommand(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
 	cmd := &cobra.Command{
 		Use:   "why TYPE/NAME",
@@ -88,10 +97,11 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 		"with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json or yaml")
 	f.cluster.AddTo(cmd)
+	f.cluster.AddRecordingFlags(cmd, moment.Open)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
 	cli.CompleteWords(cmd, "output", outputs...)
 	cli.CompleteWords(cmd, "try", tryValues...)
-	return cmd
+	return cmd, f
 }
 
 // Options are what `why` needs to run.
@@ -137,11 +147,15 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		return nil, err
 	}
 	connection.Progress = progress
+	try := f.try
+	if connection.Recording != nil {
+		try = tryNever
+	}
 	return &Options{
-		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout,
-		output: f.output, connectionArgs: connectionArgs(f.cluster.Cmd.Flags()),
+		connection: connection, named: named, field: path, try: try, watch: f.watch, timeout: f.timeout,
+		output: f.output, connectionArgs: f.cluster.Args(),
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
-		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: clock.RealClock{},
+		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: connection.Clock(),
 	}, nil
 }
 
@@ -152,6 +166,9 @@ func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
 	if !slices.Contains(tryValues, f.try) {
 		return nil, cli.WithHint(cli.UnknownError("value of --try", f.try),
 			cli.Suggestion(f.try, tryValues, "there are "+cli.Enumerate(tryValues)))
+	}
+	if err := f.validateRecording(); err != nil {
+		return nil, err
 	}
 	switch {
 	case named.Count() > 1:
@@ -175,6 +192,19 @@ func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
 	}
 	return path, nil
 }
+
+// validateRecording returns an error if the flags ask for what a recording cannot give.
+func (f *Flags) validateRecording() error {
+	if f.cluster.Recording.Given() && f.try == tryAlways {
+		return cli.WithHint(errors.New("--from and --try exclude each other: a recording takes no writes"),
+			fmt.Sprintf("`%s diff%s` shows what the controllers would do next", f.cluster.Cmd.Root().DisplayName(),
+				f.cluster.Args()))
+	}
+	return f.cluster.RefuseWatch(f.watch)
+}
+
+// Close closes the recording, if one is read.
+func (o *Options) Close() error { return o.connection.Close() }
 
 // Run explains the object.
 func (o *Options) Run(ctx context.Context) error {

@@ -1,0 +1,152 @@
+// Package moment opens recordings at a moment in the place of a cluster, for the commands that take --from and --at.
+//
+// moment.go opens them and says which moment it is, notes.go what they do not have. What is read of them is served by
+// pkg/runlocal/playback; guard.go answers the requests for what was not recorded.
+package moment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// Open is a connect.RecordingOpener: it opens recordings at a moment. The default moment is the end.
+func Open(ctx context.Context, stdin io.Reader, files []string, at string) (*connect.Recording, error) {
+	opened, err := OpenFiles(stdin, files)
+	if err != nil {
+		return nil, err
+	}
+	m, err := opened.Moment(at)
+	if err != nil {
+		return nil, err
+	}
+	out, err := serveAt(ctx, opened, m)
+	if err != nil {
+		return nil, closeAfter(opened, err)
+	}
+	return out, nil
+}
+
+// serveAt serves what an input has at a moment. The result closes the input.
+func serveAt(ctx context.Context, opened *Input, m replay.Moment) (*connect.Recording, error) {
+	state, err := opened.StateAt(m)
+	if err != nil {
+		return nil, err
+	}
+	info, err := opened.Info()
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", opened.Name, err)
+	}
+	server, err := serve(ctx, opened, state, m)
+	if err != nil {
+		return nil, fmt.Errorf("serving %s: %w", opened.Name, err)
+	}
+	now, timed := timeOf(state, m)
+	r := &connect.Recording{
+		Config: server.config, Name: opened.Name, Moment: momentText(opened.Name, state, &info, now, timed), Time: now,
+		Namespace: namespaceOf(state), Notes: notes(&info, state, server.absent), Recorded: recordedKinds(state),
+		Close: func() error { return closeAfter(opened, server.stop()) },
+	}
+	r.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newGuard(next, state) })
+	return r, nil
+}
+
+// timeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
+// object has, or the zero time.
+func timeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
+	switch {
+	case !m.Time.IsZero():
+		return m.Time, true
+	case !state.Time.IsZero():
+		return state.Time, true
+	}
+	for _, r := range state.Objects() {
+		obj := &metav1.PartialObjectMetadata{}
+		if json.Unmarshal(r.Object, obj) != nil {
+			continue // it is said to be missing
+		}
+		times := []time.Time{obj.CreationTimestamp.Time}
+		if deleting := obj.DeletionTimestamp; deleting != nil {
+			times = append(times, deleting.Time)
+		}
+		for _, entry := range obj.ManagedFields {
+			if entry.Time != nil {
+				times = append(times, entry.Time.Time)
+			}
+		}
+		for _, t := range times {
+			if t.After(at) {
+				at = t
+			}
+		}
+	}
+	return at.UTC(), false
+}
+
+// momentText describes a moment in words.
+func momentText(name string, state *replay.State, info *replay.Info, now time.Time, timed bool) string {
+	where := fmt.Sprintf("record %d of %d of %s", state.Number, info.Records, name)
+	switch {
+	case timed && !info.First.IsZero():
+		return fmt.Sprintf("as of %s, %s after the beginning: %s", formatTime(now), sinceText(now.Sub(info.First)), where)
+	case timed:
+		return fmt.Sprintf("as of %s: %s", formatTime(now), where)
+	case now.IsZero():
+		return "as of " + where + ", which has no times"
+	}
+	return fmt.Sprintf("as of %s, which has no times: ages are as of %s, the newest time in it", where, formatTime(now))
+}
+
+// formatTime writes a time as kubectl does, with milliseconds if it has any.
+func formatTime(t time.Time) string {
+	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
+}
+
+// sinceText writes how long after the beginning a moment is: it can be given to --at after a plus sign.
+func sinceText(d time.Duration) string {
+	if d >= time.Second {
+		d = d.Truncate(100 * time.Millisecond)
+	}
+	return max(0, d.Truncate(time.Millisecond)).String()
+}
+
+// namespaceOf returns the namespace that is meant if none is named: the only one that has objects, else "default".
+func namespaceOf(state *replay.State) string {
+	only := ""
+	for key := range state.Objects() {
+		switch {
+		case key.Namespace == "" || key.Namespace == only:
+		case only == "":
+			only = key.Namespace
+		default:
+			return defaultNamespace
+		}
+	}
+	if only == "" {
+		return defaultNamespace
+	}
+	return only
+}
+
+const defaultNamespace = "default"
+
+// named names files for a sentence.
+func named(files []string) string {
+	names := make([]string, len(files))
+	for i, file := range files {
+		if names[i] = file; file == "-" {
+			names[i] = "stdin"
+		}
+	}
+	return strings.ReplaceAll(cli.Enumerate(names), ", ", " and ")
+}

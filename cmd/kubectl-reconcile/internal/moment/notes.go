@@ -1,0 +1,89 @@
+package moment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// absence is a kind with objects that were recorded and cannot be served, and why.
+type absence struct {
+	resource schema.GroupResource
+	count    int
+	why      string
+}
+
+// notes returns lines about what is not there at a moment, although its kind was recorded.
+func notes(info *replay.Info, state *replay.State, absent []absence) []string {
+	var out []string
+	if text := scopeText(state); text != "" {
+		out = append(out, "recorded: only "+text)
+	}
+	var unlisted []string
+	for _, s := range state.Streams() {
+		if !s.Listed {
+			unlisted = cli.AppendUnique(unlisted, s.GroupResource().String())
+		}
+	}
+	if len(unlisted) > 0 {
+		out = append(out, fmt.Sprintf("incomplete: the first list of %s had not come to its end", cli.Enumerate(unlisted)))
+	}
+	for _, a := range absent {
+		out = append(out, fmt.Sprintf("incomplete: %s of %s: %s", cli.Plural(a.count, "object"), a.resource, a.why))
+	}
+	for i := range info.Gaps {
+		gap := &info.Gaps[i]
+		if gap.Gap == nil || gap.Gap.Complete || state.Time.IsZero() {
+			continue
+		}
+		if !state.Time.Before(gap.Gap.Since) && state.Time.Before(gap.Time) {
+			out = append(out, fmt.Sprintf("incomplete: nothing was received from %s to %s: the objects are as of before",
+				formatTime(gap.Gap.Since), formatTime(gap.Time)))
+			break
+		}
+	}
+	if info.Torn != nil {
+		out = append(out, "incomplete: "+info.Torn.Error())
+	}
+	return out
+}
+
+// scopeText says in which namespaces and with which selectors objects were recorded; empty if all were.
+func scopeText(state *replay.State) string {
+	var namespaces, selectors []string
+	for _, s := range state.Streams() {
+		if s.Namespace != "" {
+			namespaces = cli.AppendUnique(namespaces, s.Namespace)
+		}
+		for _, selector := range []string{s.Labels, s.Fields} {
+			if selector != "" {
+				selectors = cli.AppendUnique(selectors, selector)
+			}
+		}
+	}
+	var parts []string
+	if len(namespaces) > 0 {
+		slices.Sort(namespaces)
+		parts = append(parts, "namespace "+cli.Enumerate(namespaces))
+	}
+	if len(selectors) > 0 {
+		slices.Sort(selectors)
+		parts = append(parts, "objects with "+cli.Enumerate(selectors))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// recordedKinds returns the kinds that were recorded, sorted.
+func recordedKinds(state *replay.State) []string {
+	var out []string
+	for _, s := range state.Streams() {
+		out = cli.AppendUnique(out, s.GroupResource().String())
+	}
+	slices.Sort(out)
+	return out
+}
