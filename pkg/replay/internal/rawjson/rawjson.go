@@ -27,13 +27,16 @@ type Span struct{ Start, End int }
 // NewScanner returns a Scanner at the beginning of data, which it does not change.
 func NewScanner(data []byte) *Scanner { return &Scanner{data: data} }
 
+// ErrShort is the error of a document that ends before its value does.
+var ErrShort = errors.New("JSON ends too early")
+
 // errTooDeep is the error of a document that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("JSON is nested deeper than %d levels", MaxDepth)
 
 // errSyntax is the error of what is not JSON.
 func (s *Scanner) errSyntax() error {
 	if s.at >= len(s.data) {
-		return errors.New("JSON ends too early")
+		return ErrShort
 	}
 	return fmt.Errorf("not JSON at byte %d", s.at)
 }

@@ -1,0 +1,110 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// minBackoff and maxBackoff bound the time between two attempts while a server does not answer, or fails.
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 3 * time.Second
+	// refusedBackoff is the time between two attempts while a server refuses what it has permitted before.
+	refusedBackoff = 15 * time.Second
+	// suspiciouslyShort is how long a watch lasts, at the least, that ends without an event for no reason.
+	suspiciouslyShort = time.Second
+)
+
+// errorEvent is an ERROR in a watch.
+type errorEvent struct {
+	status metav1.Status
+	object []byte
+}
+
+// newErrorEvent reads the object of an ERROR, which should be a Status.
+func newErrorEvent(object []byte) *errorEvent {
+	e := &errorEvent{object: object}
+	if err := json.Unmarshal(object, &e.status); err != nil {
+		e.status = metav1.Status{Message: "an ERROR that is no Status"}
+	}
+	return e
+}
+
+// Error implements error.
+func (e *errorEvent) Error() string {
+	if e.status.Message != "" {
+		return e.status.Message
+	}
+	return fmt.Sprintf("an ERROR event with code %d and reason %q", e.status.Code, e.status.Reason)
+}
+
+// Status implements apierrors.APIStatus.
+func (e *errorEvent) Status() metav1.Status { return e.status }
+
+var _ apierrors.APIStatus = (*errorEvent)(nil)
+
+// isErrorEvent reports whether an error is an ERROR in a watch.
+func isErrorEvent(err error) bool {
+	e := (*errorEvent)(nil)
+	return errors.As(err, &e)
+}
+
+// isRefusal reports whether the server has understood the request and will refuse it again: the user may not do it, the
+// kind is not served or cannot be listed or watched, or a selector does not fit the kind.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsNotAcceptable(err)
+}
+
+// statusJSON returns the Status of an error as the server sent it, or as JSON; nil if the error is not the server's.
+func statusJSON(err error) []byte {
+	if e := (*errorEvent)(nil); errors.As(err, &e) {
+		return e.object
+	}
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return nil
+	}
+	s := status.Status()
+	s.Kind, s.APIVersion = "Status", "v1"
+	out, err := json.Marshal(&s)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// backoff returns how long to wait before attempt n+1, after n that have failed with err at last.
+func (r *Recorder) backoff(n int, err error) time.Duration {
+	longest := maxBackoff
+	if isRefusal(err) || apierrors.IsUnauthorized(err) {
+		longest = refusedBackoff
+	}
+	d := min(minBackoff<<min(n-1, 10), longest)
+	if r.options.Random != nil {
+		d = d/2 + time.Duration(r.options.Random()*float64(d/2))
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		d = max(d, min(time.Duration(seconds)*time.Second, refusedBackoff))
+	}
+	return d
+}
+
+// wait waits for d. It returns false if ctx has ended first.
+func wait(ctx context.Context, c clock.Clock, d time.Duration) bool {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

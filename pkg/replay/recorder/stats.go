@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// Stats is what was recorded.
+type Stats struct {
+	// Records counts all records but those that a rotation repeats, Events the watch events, changes that a new list
+	// has shown included, and Traces the events of a trace.
+	Records, Events, Traces int64
+	// Objects is how many objects exist, by what was recorded.
+	Objects int
+	// Dropped counts objects that were not recorded because they could not be redacted.
+	Dropped int64
+	// Streams is how many were listed, Watching how many are being watched.
+	Streams, Watching int
+	// Gaps are the times without the server, in the order of their ends. Gaps of several streams at the same time for
+	// the same reason are one.
+	Gaps []GapSpan
+	// Last is the time of the last record.
+	Last time.Time
+}
+
+// GapSpan is a gap of one or several streams.
+type GapSpan struct {
+	Reason      replay.GapReason
+	Since, Till time.Time
+	// Complete is true if no event of any stream was lost.
+	Complete bool
+	// Streams is how many streams have the gap; 0 for one that all have.
+	Streams int
+}
+
+// maxGapSpans bounds the gaps that are remembered.
+const maxGapSpans = 1000
+
+// count counts a record.
+func (s *Stats) count(r *replay.Record) {
+	s.Records++
+	switch r.Type {
+	case replay.TypeAdded, replay.TypeModified, replay.TypeDeleted:
+		s.Events++
+	case replay.TypeTrace:
+		s.Traces++
+	case replay.TypeGap:
+		s.countGap(r)
+	case replay.TypeStream, replay.TypeListBegin, replay.TypeListItem, replay.TypeListEnd, replay.TypeBookmark,
+		replay.TypeError, replay.TypeAlive, replay.TypeEnd:
+	}
+}
+
+// countGap adds a gap to the last one of the same reason if they overlap.
+func (s *Stats) countGap(r *replay.Record) {
+	streams := min(r.Stream, 1)
+	for i := len(s.Gaps) - 1; i >= 0; i-- {
+		g := &s.Gaps[i]
+		if g.Reason == r.Gap.Reason && !r.Gap.Since.After(g.Till) {
+			g.Complete = g.Complete && r.Gap.Complete
+			g.Streams += streams
+			if r.Gap.Since.Before(g.Since) {
+				g.Since = r.Gap.Since
+			}
+			g.Till = r.Time
+			return
+		}
+	}
+	if len(s.Gaps) < maxGapSpans {
+		s.Gaps = append(s.Gaps, GapSpan{r.Gap.Reason, r.Gap.Since, r.Time, r.Gap.Complete, streams})
+	}
+}

@@ -1,0 +1,292 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// stream records one selection. Its methods are called from its goroutine, but for those of its gap.
+type stream struct {
+	recorder  *Recorder
+	api       *api
+	selection Selection
+	// definition is that of the selection, without a number.
+	definition replay.Stream
+	// tried is called when the first attempt to list is over.
+	tried func()
+
+	number  int    // 0 until the first list is complete
+	version string // to resume the watch at; empty if a list is needed
+	// heard is when the stream was last known to be complete.
+	heard time.Time
+	// failures counts the attempts since then that have failed.
+	failures int
+	// expired reports whether a list is needed because the server does not have the events since version any more.
+	expired bool
+	// relists counts the lists since the last event, but for the first list.
+	relists int
+	// distrusted reports whether the last watch has ended with an ERROR before any event.
+	distrusted bool
+
+	gap gap
+}
+
+// gap is the time since a stream was last known to be complete, once an attempt has failed.
+type gap struct {
+	mu      sync.Mutex // guards what follows
+	current *replay.Gap
+	// attempt changes whenever an attempt fails: an end that was planned before is off.
+	attempt int
+}
+
+// resumedAfter is how long after a watch was resumed it is taken to be complete if nothing arrives: a server that does
+// not have the events any more says so at once.
+const resumedAfter = time.Second
+
+// run records until ctx ends, or until it is clear that the selection cannot be recorded.
+func (s *stream) run(ctx context.Context) {
+	defer s.tried()
+	defer func() { _ = s.endGap(false) }() // the journal keeps the error
+	for ctx.Err() == nil {
+		progressed, err := s.attempt(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil && progressed:
+			continue
+		case err == nil: // a watch that has ended at once for no reason
+			s.failures++
+		case isRefusal(err) && s.number == 0:
+			s.trouble(err, true)
+			return
+		default:
+			if s.failed(err) != nil {
+				return
+			}
+			s.tried()
+			if s.expired && s.failures+s.relists == 0 {
+				continue
+			}
+		}
+		if !wait(ctx, s.recorder.options.Clock, s.recorder.backoff(max(s.failures, s.relists, 1), err)) {
+			return
+		}
+	}
+}
+
+// attempt lists if that is needed, and then watches until the watch ends. It returns false if nothing came of it.
+func (s *stream) attempt(ctx context.Context) (progressed bool, err error) {
+	if s.version == "" || s.expired {
+		items, version, err := s.api.list(ctx, &s.selection)
+		if err != nil {
+			return false, err
+		}
+		s.recorder.hear()
+		if err := s.listed(items, version); err != nil {
+			return false, err
+		}
+		s.tried()
+	}
+	return s.watch(ctx)
+}
+
+// watch watches until the watch ends. It returns false if it was very short and had no event.
+func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
+	r := s.recorder
+	began := r.options.Clock.Now()
+	connected := false
+	established := func() {
+		connected = true
+		r.watching.Add(1)
+		r.hear()
+		s.endGapLater()
+	}
+	err = s.api.watch(ctx, &s.selection, s.version, established, func(e *event) error {
+		if e.name == "ERROR" {
+			return newErrorEvent(bytes.Clone(e.object))
+		}
+		s.hear()
+		progressed = true
+		s.failures, s.relists, s.distrusted = 0, 0, false
+		return s.event(e)
+	})
+	if connected {
+		r.watching.Add(-1)
+	}
+	switch {
+	case err == nil:
+		s.hear()
+		progressed = progressed || r.options.Clock.Since(began) >= suspiciouslyShort
+		if progressed {
+			s.failures = 0
+		}
+	case connected && !isErrorEvent(err): // it was complete for as long as the server sent anything
+		s.heard = r.lastHeard()
+	}
+	return progressed, err
+}
+
+// hear remembers that the stream is complete up to the time.
+func (s *stream) hear() {
+	s.recorder.hear()
+	s.heard = s.recorder.lastHeard()
+}
+
+// event records an event.
+func (s *stream) event(e *event) error {
+	if err := s.endGap(true); err != nil {
+		return err
+	}
+	s.recorder.troubles.clear(s)
+	record := &replay.Record{
+		Stream: s.number, Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion,
+	}
+	switch e.name {
+	case "ADDED":
+		record.Type = replay.TypeAdded
+	case "MODIFIED":
+		record.Type = replay.TypeModified
+	case "DELETED":
+		record.Type = replay.TypeDeleted
+	case "BOOKMARK":
+		s.version = e.ResourceVersion
+		return s.recorder.journal.write(&replay.Record{
+			Type: replay.TypeBookmark, Stream: s.number, ResourceVersion: e.ResourceVersion,
+		})
+	default: // of a version of the API that does not exist yet
+		return s.recorder.journal.write(&replay.Record{
+			Type: replay.TypeError, Stream: s.number, Message: "an event of the unknown type " + e.name,
+		})
+	}
+	if e.ResourceVersion != "" {
+		s.version = e.ResourceVersion
+	}
+	object, err := s.redacted(e.object)
+	if err != nil {
+		return s.recorder.journal.write(s.recorder.leftOut(s.number, &e.item))
+	}
+	record.Object = object
+	err = s.recorder.journal.write(record)
+	s.recorder.kindsChanged(&s.selection)
+	return err
+}
+
+// redacted returns the object as it may be recorded, in memory of its own.
+func (s *stream) redacted(object []byte) ([]byte, error) {
+	if s.recorder.options.Redactor == nil {
+		return bytes.Clone(object), nil
+	}
+	out, err := s.recorder.options.Redactor.Redact(&s.definition, object)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) > 0 && len(object) > 0 && &out[0] == &object[0] {
+		return bytes.Clone(object), nil
+	}
+	return out, nil
+}
+
+// failed takes note of an attempt that has failed. The error that it returns is that of the sink.
+func (s *stream) failed(err error) error {
+	if s.recorder.journal.broken() {
+		return err
+	}
+	s.gap.interrupt()
+	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
+	lost := isExpired(err) || isErrorEvent(err) && s.distrusted
+	switch {
+	case lost && s.number != 0 && !s.expired:
+		s.expired, s.distrusted, s.failures = true, false, 0
+		return s.recordError(err)
+	case isErrorEvent(err), isRefusal(err) && s.failures == 0 && s.number != 0:
+		s.distrusted = isErrorEvent(err)
+		if err := s.recordError(err); err != nil {
+			return err
+		}
+	}
+	s.failures++
+	s.trouble(err, false)
+	s.beginGap()
+	return nil
+}
+
+// recordError records an error that the server sent.
+func (s *stream) recordError(err error) error {
+	return s.recorder.journal.write(&replay.Record{
+		Type: replay.TypeError, Stream: s.number, Object: statusJSON(err), Message: err.Error(),
+	})
+}
+
+// trouble reports that the selection cannot be recorded. It is reported after the third attempt if the server may just
+// restart.
+func (s *stream) trouble(err error, ended bool) {
+	if !ended && s.number != 0 && s.failures < reportedFailures && !isRefusal(err) {
+		return
+	}
+	s.recorder.troubles.set(s, Trouble{
+		Incomplete: s.selection.Incomplete(err), Listed: s.number != 0, Ended: ended,
+	})
+}
+
+// reportedFailures is how many attempts in a row fail before that is a trouble.
+const reportedFailures = 3
+
+// beginGap begins a gap, or counts one more attempt in it.
+func (s *stream) beginGap() {
+	if s.number == 0 {
+		return // nothing was recorded that could have a gap
+	}
+	s.gap.mu.Lock()
+	defer s.gap.mu.Unlock()
+	if s.gap.current == nil {
+		s.gap.current = &replay.Gap{Reason: replay.GapUnreachable, Since: s.heard}
+	}
+	s.gap.current.Attempts++
+}
+
+// interrupt keeps the gap from ending.
+func (g *gap) interrupt() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.attempt++
+}
+
+// endGapLater ends a gap a little later, unless an error says meanwhile that events are lost.
+func (s *stream) endGapLater() {
+	s.gap.mu.Lock()
+	current, attempt := s.gap.current, s.gap.attempt
+	s.gap.mu.Unlock()
+	if current == nil {
+		return
+	}
+	s.recorder.options.Clock.AfterFunc(resumedAfter, func() {
+		s.gap.mu.Lock()
+		defer s.gap.mu.Unlock()
+		if s.gap.current == current && s.gap.attempt == attempt {
+			_ = s.gap.write(s, true) // the journal keeps the error
+			s.recorder.troubles.clear(s)
+		}
+	})
+}
+
+// endGap records the gap that has begun, if one has.
+func (s *stream) endGap(complete bool) error {
+	s.gap.mu.Lock()
+	defer s.gap.mu.Unlock()
+	return s.gap.write(s, complete)
+}
+
+// write records the gap of a stream. g.mu must be held.
+func (g *gap) write(s *stream, complete bool) error {
+	if g.current == nil {
+		return nil
+	}
+	current := g.current
+	g.current, current.Complete = nil, complete
+	return s.recorder.journal.write(&replay.Record{Type: replay.TypeGap, Stream: s.number, Gap: current})
+}
