@@ -53,8 +53,8 @@ func (f *Filter) Narrow() bool {
 	return f.Namespace != "" || len(f.Kinds)+len(f.Objects)+len(f.Fields)+len(f.Writers) > 0 || f.Tree != nil
 }
 
-// kindNames returns the names of kinds that the filter has.
-func (f *Filter) kindNames() []string {
+// KindNames returns the names of kinds that the filter has.
+func (f *Filter) KindNames() []string {
 	out := slices.Clone(f.Kinds)
 	for _, n := range f.Objects {
 		out = append(out, n.Kind)

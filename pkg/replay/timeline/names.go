@@ -54,6 +54,11 @@ func KindNames(streams []replay.Stream) []string {
 	return slices.Compact(out)
 }
 
+// HasKind reports whether a user may mean the kind of one of the streams by a name.
+func HasKind(name string, streams []replay.Stream) bool {
+	return slices.ContainsFunc(streams, func(s replay.Stream) bool { return matchesKind(name, &s) })
+}
+
 // isKind reports whether a user may mean a kind by a name, where nothing but the kind is known: as for an owner or the
 // object of an Event that was not recorded.
 func isKind(name, apiVersion, kind string) bool {

@@ -46,6 +46,8 @@ type Timeline struct {
 	last         *replay.Record // without its object; nil before the first
 	writers      map[string]bool
 	matched      map[string]bool // names of kinds of the filter
+	namespace    *string         // of the first object; nil before it
+	several      bool            // another one was seen
 }
 
 // streamState is what is known about a stream.
@@ -152,11 +154,26 @@ func (t *Timeline) Writers() []string {
 	return out
 }
 
+// SeveralNamespaces reports whether objects of several namespaces were selected so far. Objects that are in none do not
+// count.
+func (t *Timeline) SeveralNamespaces() bool { return t.several }
+
+// noteNamespace notes the namespace of an object that is selected.
+func (t *Timeline) noteNamespace(namespace string) {
+	switch {
+	case namespace == "":
+	case t.namespace == nil:
+		t.namespace = &namespace
+	case *t.namespace != namespace:
+		t.several = true
+	}
+}
+
 // UnknownKinds returns the names of kinds of the filter that are those of no stream so far, nor of an object of an
 // Event.
 func (t *Timeline) UnknownKinds() []string {
 	var out []string
-	for _, name := range t.o.Filter.kindNames() {
+	for _, name := range t.o.Filter.KindNames() {
 		if !t.matched[name] {
 			out = append(out, name)
 		}
@@ -179,7 +196,7 @@ func (t *Timeline) addStream(s *replay.Stream) {
 		Stream: s, events: isEventStream(s), secret: s.Group == "" && s.Kind == "Secret",
 		selected: slices.ContainsFunc(t.o.Filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
-	for _, name := range t.o.Filter.kindNames() {
+	for _, name := range t.o.Filter.KindNames() {
 		if matchesKind(name, s) {
 			t.matched[name] = true
 		}
@@ -275,6 +292,7 @@ func (t *Timeline) object(r *replay.Record) *Entry {
 	if !t.o.Filter.selectsRecord(r, s) {
 		return nil
 	}
+	t.noteNamespace(r.Namespace)
 	e := &Entry{
 		Number: r.Number, Time: r.Time, Relisted: r.Relisted, stream: s.Stream,
 		Object: &Object{
@@ -314,7 +332,7 @@ func (t *Timeline) event(e *Entry, r *replay.Record) *Entry {
 		return e
 	}
 	e.Event, e.Object = event, about
-	for _, name := range t.o.Filter.kindNames() {
+	for _, name := range t.o.Filter.KindNames() {
 		if isKind(name, about.APIVersion, about.Kind) {
 			t.matched[name] = true
 		}

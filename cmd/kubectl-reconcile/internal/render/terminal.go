@@ -27,6 +27,9 @@ func TerminalWidth(w any) int {
 	return width
 }
 
+// TerminalSize returns the size of the terminal that w writes to; zeros if w is no terminal or does not report it.
+func TerminalSize(w any) (width, height int) { return terminalSize(w) }
+
 // terminalSize returns the size of the terminal that w writes to; zeros if w is no terminal or does not report it.
 func terminalSize(w any) (width, height int) {
 	f, ok := w.(descriptor)

@@ -1,0 +1,184 @@
+package replay
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
+)
+
+// namedFields matches the fields that have words of their own.
+var namedFields = regexp.MustCompile(`^metadata\.(ownerReferences|finalizers|deletionTimestamp|` +
+	`deletionGracePeriodSeconds|generation)\b|^status\.observedGeneration$`)
+
+// condition matches a field of a condition.
+var condition = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\]`)
+
+// The limits of what is shown of a change without -v.
+const (
+	maxFields  = 6
+	maxMessage = 60
+)
+
+// changeText returns what changed in an object, safe for a terminal.
+func (p *printer) changeText(e *timeline.Entry) string {
+	c := e.Change
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case c == nil:
+	case e.Type == timeline.Deleted:
+		add("%s", p.palette.Change("gone"))
+	case e.Type == timeline.Existing:
+		add("there at the start")
+	case c.Replaced:
+		add("%s", p.palette.Change("created again, the one before is gone"))
+	case e.Type == timeline.Added:
+		add("%s", p.palette.Change("created"))
+	case c.Unknown:
+		add("changed; how it was before is not recorded")
+	}
+	if c != nil {
+		parts = append(parts, p.parts(e, c)...)
+	}
+	if e.Problem != "" {
+		add("%s", p.palette.Trouble("unreadable: "+render.Escape(e.Problem)))
+	}
+	if e.Relisted {
+		add("found by listing again")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// parts returns the parts of a change in the order in which they are shown.
+func (p *printer) parts(e *timeline.Entry, c *timeline.Change) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, render.Escape(fmt.Sprintf(format, args...))) }
+	whole := e.Type != timeline.Modified || c.Replaced || c.Unknown
+	if c.DeletionRequested {
+		out = append(out, p.palette.Change("deletion requested"))
+	}
+	for _, o := range c.OwnersAdded {
+		if whole {
+			add("of %s/%s", o.Kind, o.Name)
+		} else {
+			add("owner %s/%s added", o.Kind, o.Name)
+		}
+	}
+	for _, o := range c.OwnersRemoved {
+		add("owner %s/%s removed", o.Kind, o.Name)
+	}
+	for _, f := range c.FinalizersAdded {
+		if whole {
+			add("finalizer %s", f)
+		} else {
+			add("finalizer %s added", f)
+		}
+	}
+	for _, f := range c.FinalizersRemoved {
+		add("finalizer %s removed", f)
+	}
+	if whole {
+		if text := replicasText(c.Replicas); text != "" {
+			add("%s", text)
+		}
+	}
+	limit := maxFields
+	if p.verbose {
+		limit = 0
+	}
+	if text := render.Changes(otherFields(c), render.ChangesOptions{Limit: limit, All: true}); text != "" {
+		out = append(out, text)
+	}
+	for _, one := range c.Conditions {
+		if text := p.conditionText(one, whole); text != "" {
+			out = append(out, text)
+		}
+	}
+	if text := generationText(c); text != "" && !whole {
+		add("%s", text)
+	}
+	return out
+}
+
+// otherFields returns the fields of a change that have no words of their own. Of a condition whose status or reason did
+// not change, it keeps the message.
+func otherFields(c *timeline.Change) []inspect.Change {
+	flipped := map[string]bool{}
+	for _, one := range c.Conditions {
+		flipped[one.Type] = true
+	}
+	var out []inspect.Change
+	for _, f := range c.Fields {
+		m := condition.FindStringSubmatch(f.Path)
+		if namedFields.MatchString(f.Path) || m != nil && flipped[m[1]] {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// conditionText returns a condition that changed: "Ready False -> True (Reason)".
+func (p *printer) conditionText(c timeline.ConditionChange, whole bool) string {
+	text := c.Type + " "
+	switch {
+	case whole && !p.verbose:
+		return ""
+	case c.To == "":
+		return render.Escape(c.Type + " gone")
+	case c.From == "" || c.From == c.To:
+		text += c.To
+	default:
+		text += c.From + " -> " + c.To
+	}
+	reason := c.Reason
+	if c.Message != "" && (p.verbose || c.To != "True") {
+		message := c.Message
+		if !p.verbose {
+			message = render.Cut(message, maxMessage)
+		}
+		reason = strings.TrimPrefix(reason+": "+message, ": ")
+	}
+	if reason != "" {
+		text += " (" + reason + ")"
+	}
+	return render.Escape(text)
+}
+
+// generationText returns what changed of the generation and of the one that was observed.
+func generationText(c *timeline.Change) string {
+	generation, observed := changed(c, "metadata.generation"), changed(c, "status.observedGeneration")
+	switch {
+	case generation && observed && c.Generation != nil && c.ObservedGeneration != nil:
+		return fmt.Sprintf("generation %d, observed %d", *c.Generation, *c.ObservedGeneration)
+	case generation && c.Generation != nil:
+		return fmt.Sprintf("generation %d", *c.Generation)
+	case observed && c.ObservedGeneration != nil && c.Generation != nil:
+		return fmt.Sprintf("observed generation %d of %d", *c.ObservedGeneration, *c.Generation)
+	}
+	return ""
+}
+
+func changed(c *timeline.Change, path string) bool {
+	for _, f := range c.Fields {
+		if f.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// replicasText returns how many replicas a new object wants, and how many are ready.
+func replicasText(r *timeline.Replicas) string {
+	switch {
+	case r == nil || r.Wanted == nil:
+		return ""
+	case r.Ready == nil:
+		return fmt.Sprintf("replicas %d", *r.Wanted)
+	}
+	return fmt.Sprintf("replicas %d, ready %d", *r.Wanted, *r.Ready)
+}

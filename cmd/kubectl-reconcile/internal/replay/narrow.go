@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
+)
+
+// narrowFlags are the flags that select a part of the timeline.
+type narrowFlags struct {
+	namespace                                     string
+	objects, trees, kinds, fields, writers, types []string
+	since, until                                  string
+}
+
+func (f *narrowFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "only objects in this namespace")
+	flags.StringSliceVar(&f.objects, "object", nil, "only this object, as TYPE/NAME, and Events about it")
+	flags.StringSliceVar(&f.trees, "tree", nil,
+		"only this object, as TYPE/NAME, its dependents and theirs, whenever they were that, and Events about them")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only objects of this kind, such as pods or deploy, and Events about them")
+	flags.StringSliceVar(&f.fields, "field", nil,
+		"only changes of this field or what is below it, such as spec.replicas or status.conditions[Ready]")
+	flags.StringSliceVar(&f.writers, "writer", nil,
+		"only what this field manager or controller wrote, and Events that it reported")
+	flags.StringSliceVar(&f.types, "type", nil, "only entries of this type, such as ADDED, MODIFIED, DELETED or EVENT")
+	flags.StringVar(&f.since, "since", "",
+		"begin at this moment: a time such as 14:20:05 or 2026-01-31T14:20:05Z, a resource version, or #N for a number")
+	flags.StringVar(&f.until, "until", "", "end after this moment, as --since takes it")
+	var names []string
+	for _, t := range timeline.Types() {
+		names = append(names, string(t))
+	}
+	cli.CompleteWords(cmd, "type", names...)
+}
+
+// given returns the first of these flags that was given; empty if none was.
+func (f *narrowFlags) given(cmd *cobra.Command) string {
+	for _, name := range []string{"namespace", "object", "tree", "kind", "field", "writer", "type", "since", "until"} {
+		if cmd.Flags().Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// narrowing is what is shown of a recording.
+type narrowing struct {
+	filter timeline.Filter
+	trees  []timeline.Name
+	// since and until are moments as the user wrote them: what they mean depends on the recording.
+	since, until string
+}
+
+func (f *narrowFlags) toNarrowing() (narrowing, error) {
+	out := narrowing{
+		filter: timeline.Filter{Namespace: f.namespace, Kinds: f.kinds, Writers: f.writers},
+		since:  f.since, until: f.until,
+	}
+	var err error
+	if out.filter.Objects, err = f.names("object", f.objects); err != nil {
+		return out, err
+	}
+	if out.trees, err = f.names("tree", f.trees); err != nil {
+		return out, err
+	}
+	for _, text := range f.fields {
+		path, err := inspect.ParseFieldPath(text)
+		if err != nil {
+			return out, cli.WithHint(fmt.Errorf("--field: %w", err),
+				"for example spec.replicas, spec.template.spec.containers[web].image or metadata.labels[app.kubernetes.io/name]")
+		}
+		out.filter.Fields = append(out.filter.Fields, path.String())
+	}
+	for _, text := range f.types {
+		t := timeline.Type(strings.ToUpper(text))
+		if !slices.Contains(timeline.Types(), t) {
+			var known []string
+			for _, one := range timeline.Types() {
+				known = append(known, string(one))
+			}
+			return out, cli.WithHint(cli.UnknownError("type", text),
+				cli.Suggestion(strings.ToUpper(text), known, "there are "+strings.Join(known, ", ")))
+		}
+		out.filter.Types = append(out.filter.Types, t)
+	}
+	return out, nil
+}
+
+// names parses TYPE/NAME.
+func (f *narrowFlags) names(flag string, texts []string) ([]timeline.Name, error) {
+	var out []timeline.Name
+	for _, text := range texts {
+		kind, name, ok := strings.Cut(text, "/")
+		if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+			return nil, cli.WithHint(fmt.Errorf("--%s %q must be TYPE/NAME", flag, text), "for example deploy/web")
+		}
+		out = append(out, timeline.Name{Kind: kind, Namespace: f.namespace, Name: name})
+	}
+	return out, nil
+}
+
+// errUnknownKinds returns the error of kinds that a recording does not have; nil if there are none.
+func errUnknownKinds(unknown, known []string) error {
+	var errs []error
+	for _, name := range unknown {
+		errs = append(errs, cli.WithHint(fmt.Errorf("the recording has no kind %q", name),
+			cli.Suggestion(name, known, "")))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,156 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+)
+
+const replayExample = `  # What happened, and who did it
+  kubectl reconcile replay incident.krec
+
+  # Only what belongs to a Deployment, and only its replicas
+  kubectl reconcile replay incident.krec --tree deploy/web
+  kubectl reconcile replay incident.krec --object deploy/web --field spec.replicas
+
+  # Who changes most, what alternates, and how long it took until workloads were ready
+  kubectl reconcile replay incident.krec --summary
+
+  # Ten minutes of it in one
+  kubectl reconcile replay incident.krec --since 14:20 --until 14:30 --follow --speed 10
+
+  # What kubectl prints, as it comes
+  kubectl get pods -w --output-watch-events -o json | kubectl reconcile replay -`
+
+// errorCode is the exit code of an error: 1 is that something differs, in the modes that compare.
+const errorCode = 2
+
+// Flags are the flags of `replay`.
+type Flags struct {
+	narrow    narrowFlags
+	output    string
+	summary   bool
+	follow    bool
+	speed     float64
+	noPager   bool
+	existing  bool
+	allFields bool
+	verbosity int
+	color     render.ColorMode
+}
+
+// NewCommand returns the command `replay`.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &Flags{color: render.ColorAuto, speed: 1}
+	cmd := &cobra.Command{
+		Use:   "replay [FILE…|-]",
+		Short: "Show what happened in a recording: what changed, when and by whom",
+		Long: `Show what happened in a recording, one line for each change: when, which object, what changed in it, and who
+wrote that. Recordings are files that ` + "`kubectl reconcile record`" + ` wrote, or the output of
+` + "`kubectl get -w -o json`" + `, lists, manifests and audit logs; - is stdin. Several are merged.
+
+Fields that change with every write, such as managedFields and heartbeats, are left out. The exit code is 0, or more
+than 1 after an error.`,
+		Example: replayExample,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return cli.WithExitCode(f.run(cmd.Context(), streams, args), errorCode)
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+func (f *Flags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.narrow.addTo(cmd)
+	flags.StringVarP(&f.output, "output", "o", "", "output format: json, a line for each entry; with --summary json or yaml")
+	flags.BoolVar(&f.summary, "summary", false,
+		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
+	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
+	flags.Float64Var(&f.speed, "speed", 1, "with --follow, how many times faster it is played")
+	flags.BoolVar(&f.noPager, "no-pager", false, "do not show long output with a pager")
+	flags.BoolVar(&f.existing, "existing", false, "a line for each object that was there at the start")
+	flags.BoolVar(&f.allFields, "all-fields", false,
+		"also fields that change with every write: managedFields, resourceVersion, heartbeats")
+	flags.CountVarP(&f.verbosity, "verbose", "v", "show all fields of a change, and messages of conditions")
+	flags.Var(&f.color, "color", "colour the output: auto, always or never")
+	cli.CompleteWords(cmd, "output", replayOutputs...)
+	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if parent := cmd.Parent(); parent != nil {
+			err = parent.FlagErrorFunc()(cmd, err)
+		}
+		return cli.WithExitCode(err, errorCode)
+	})
+}
+
+// replayOutputs are the values of -o.
+var replayOutputs = []string{"json", "yaml"}
+
+// Options are what `replay` needs to run.
+type Options struct {
+	files  []string
+	narrow narrowing
+
+	output                      string
+	summary, follow, existing   bool
+	allFields, verbose, isPaged bool
+	speed                       float64
+	pager                       string
+	streams                     genericiooptions.IOStreams
+	palette                     render.Palette
+	width, height               int
+	clock                       clock.WithTicker
+}
+
+func (f *Flags) validate(args []string) error {
+	if err := cli.CheckOutput(f.output, replayOutputs, "text"); err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 0:
+		return cli.WithHint(errors.New("no recording is named"),
+			"name a FILE, or - for stdin; `kubectl reconcile record -o FILE` makes one")
+	case f.output == "yaml" && !f.summary:
+		return cli.WithHint(errors.New("a timeline is not written as YAML"), "-o json writes a line for each entry")
+	case f.summary && f.follow:
+		return errors.New("--summary and --follow exclude each other")
+	case f.speed <= 0:
+		return fmt.Errorf("--speed %g is not above 0", f.speed)
+	}
+	return nil
+}
+
+func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
+	if err := f.validate(args); err != nil {
+		return nil, err
+	}
+	narrow, err := f.narrow.toNarrowing()
+	if err != nil {
+		return nil, err
+	}
+	width, height := render.TerminalSize(streams.Out)
+	return &Options{
+		files: args, narrow: narrow, output: f.output, summary: f.summary, follow: f.follow, speed: f.speed,
+		existing: f.existing, allFields: f.allFields, verbose: f.verbosity > 0,
+		isPaged: !f.noPager && !f.follow && f.output == "", pager: pagerCommand(os.Getenv),
+		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),
+		width: width, height: height, clock: clock.RealClock{},
+	}, nil
+}
+
+func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
+	o, err := f.toOptions(streams, args)
+	if err != nil {
+		return err
+	}
+	return o.Run(ctx)
+}
