@@ -6,36 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/imports"
 )
-
-// open opens files as one recording.
-func open(streams genericiooptions.IOStreams, files []string) (replay.Recording, func() error, error) {
-	if files[0] == "-" {
-		source, err := imports.Open(streams.In)
-		if err != nil {
-			return nil, nil, err
-		}
-		return &live{Source: source}, func() error { return nil }, nil
-	}
-	file, err := replay.OpenFile(files[0], replay.ReaderOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, file.Close, nil
-}
-
-type live struct{ replay.Source }
-
-func (l *live) Info() (replay.Info, error) { return replay.Info{}, nil }
-func (l *live) Seek(m replay.Moment) (*replay.State, error) {
-	return nil, &replay.OutsideError{Moment: m}
-}
-func (l *live) Rewind() error { return nil }
 
 // parseMoment parses the moment of a flag. day is one of which a time without a date is.
 func parseMoment(flag, text string, day time.Time) (replay.Moment, error) {

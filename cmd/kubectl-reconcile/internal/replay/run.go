@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -22,7 +23,7 @@ type sink interface {
 
 // Run shows the recording.
 func (o *Options) Run(ctx context.Context) error {
-	recording, closeFiles, err := open(o.streams, o.files)
+	recording, closeFiles, err := input.Open(o.streams, o.files)
 	if err != nil {
 		return err
 	}
