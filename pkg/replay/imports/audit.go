@@ -58,7 +58,8 @@ func (o *rawObject) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// audit is a Kubernetes audit log. What a write was answered with is the object that it made; what was read is not used.
+// audit is a Kubernetes audit log. What a write was answered with is the object that it made. Of what was read, the first
+// complete list of a kind is used.
 //
 // An API server writes entries when they are complete, and several write one log each: see reorder for their order.
 type audit struct {
@@ -68,10 +69,14 @@ type audit struct {
 	size  int64
 	// streams are those of the resources that were seen, for entries without an object.
 	streams map[schema.GroupVersionResource]int
+	// listed has the streams of which a list was used.
+	listed map[int]bool
 }
 
 func newAudit() *audit {
-	return &audit{known: map[replay.Key]*replay.Record{}, streams: map[schema.GroupVersionResource]int{}}
+	return &audit{
+		known: map[replay.Key]*replay.Record{}, streams: map[schema.GroupVersionResource]int{}, listed: map[int]bool{},
+	}
 }
 
 func (a *audit) add(s *Source, doc *document) error {
@@ -120,6 +125,15 @@ type change struct {
 	// object is nil for a deletion that was answered with a Status: then ref names the object.
 	object *object
 	ref    *objectRef
+	// list is set for a list.
+	list *auditList
+}
+
+// auditList is a complete list of all objects of a kind.
+type auditList struct {
+	kind    schema.GroupVersionKind
+	version string
+	items   []*object
 }
 
 // The subresources by which objects are written, but whose answers are something else, and those that write nothing.
@@ -132,7 +146,8 @@ var (
 
 // changes returns what an entry changed: nothing, an object, or all objects of a collection that was deleted.
 func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
-	if !e.wrote() {
+	listed := e.listed()
+	if !listed && !e.wrote() {
 		return nil, nil
 	}
 	ref := e.ObjectRef
@@ -148,6 +163,9 @@ func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
 	}
 	if c.writer == "" {
 		c.writer, _, _ = strings.Cut(e.UserAgent, "/")
+	}
+	if listed {
+		return a.list(&c, e)
 	}
 	answer, err := e.answer()
 	switch {
@@ -174,6 +192,42 @@ func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
 	return out, nil
 }
 
+// listed reports whether an entry is a list of all objects of a kind that was answered. Whether the answer is complete,
+// it says itself.
+func (e *auditEvent) listed() bool {
+	if e.Verb != "list" || e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code != http.StatusOK {
+		return false
+	}
+	ref := e.ObjectRef
+	return ref.Namespace == "" && ref.Name == "" && ref.Subresource == "" && len(e.ResponseObject) > 0 &&
+		!e.asked("labelSelector") && !e.asked("fieldSelector") && !e.asked("continue")
+}
+
+// list returns the change that is a list, nothing if it is not complete. What is no list, such as a table, is nothing too.
+func (a *audit) list(c *change, e *auditEvent) ([]*change, error) {
+	doc := &document{text: e.ResponseObject}
+	list, err := parseEnvelope(doc)
+	if err != nil || !list.isList() || list.Metadata.Continue != "" || list.Kind == "List" {
+		return nil, err
+	}
+	texts, kind, err := list.contents(doc)
+	if err != nil {
+		return nil, err
+	}
+	c.list = &auditList{kind: kind, version: list.Metadata.ResourceVersion}
+	for _, text := range texts {
+		o, err := parseObject(text, kind)
+		if err != nil {
+			return nil, err
+		}
+		if o.meta.Name == "" || o.gvk != kind {
+			return nil, nil
+		}
+		c.list.items = append(c.list.items, o)
+	}
+	return []*change{c}, nil
+}
+
 // wrote reports whether an entry is a write of objects that succeeded.
 func (e *auditEvent) wrote() bool {
 	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code >= http.StatusBadRequest {
@@ -183,17 +237,17 @@ func (e *auditEvent) wrote() bool {
 		return false
 	}
 	ref := e.ObjectRef
-	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) && !e.isDryRun()
+	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) && !e.asked("dryRun")
 }
 
-// isDryRun reports whether the request asked to store nothing.
-func (e *auditEvent) isDryRun() bool {
+// asked reports whether the request had a parameter, such as dryRun, which stores nothing.
+func (e *auditEvent) asked(parameter string) bool {
 	_, query, found := strings.Cut(e.RequestURI, "?")
 	if !found {
 		return false
 	}
 	values, err := url.ParseQuery(query)
-	return err == nil && values.Has("dryRun")
+	return err == nil && values.Has(parameter)
 }
 
 // answer returns the objects of the answer: none if there is no answer, or if it is a Status.
@@ -261,26 +315,63 @@ func (o *object) isHeld() bool {
 
 // emit emits the record of a change.
 func (a *audit) emit(s *Source, c *change) error {
-	if c.object == nil {
+	switch {
+	case c.list != nil:
+		return a.emitList(s, c)
+	case c.object == nil:
 		return a.emitGone(s, c)
 	}
 	stream := s.streamOf(c.object, c.resource.Resource, c.time).Number
 	a.streams[c.resource] = stream
 	r := c.object.record(c.typ, stream)
 	r.Time, r.Writer = c.time, c.writer
+	s.emit(r)
+	return a.keep(r)
+}
+
+// keep keeps the last state of an object.
+func (a *audit) keep(r *replay.Record) error {
 	k := r.Key()
 	if before := a.known[k]; before != nil {
 		a.size -= int64(len(before.Object))
 		delete(a.known, k)
 	}
-	if c.typ != replay.TypeDeleted {
+	if r.Type != replay.TypeDeleted {
 		a.known[k] = r
 		a.size += int64(len(r.Object))
 	}
 	if a.size > maxCollected {
 		return &replay.LimitError{What: "objects in the audit log", Size: a.size, Limit: maxCollected}
 	}
-	s.emit(r)
+	return nil
+}
+
+// emitList emits the first list of a stream. What was written before it, and was not yet written when the server read the
+// list, is newer.
+func (a *audit) emitList(s *Source, c *change) error {
+	o := &object{gvk: c.list.kind}
+	if len(c.list.items) > 0 {
+		o = c.list.items[0]
+	}
+	stream := s.streamOf(o, c.resource.Resource, c.time).Number
+	a.streams[c.resource] = stream
+	if a.listed[stream] {
+		return nil
+	}
+	a.listed[stream] = true
+	s.emit(&replay.Record{Time: c.time, Type: replay.TypeListBegin, Stream: stream})
+	for _, o := range c.list.items {
+		if a.known[o.key(stream)] != nil {
+			continue
+		}
+		r := o.record(replay.TypeListItem, stream)
+		r.Time = c.time
+		s.emit(r)
+		if err := a.keep(r); err != nil {
+			return err
+		}
+	}
+	s.emit(&replay.Record{Time: c.time, Type: replay.TypeListEnd, Stream: stream, ResourceVersion: c.list.version})
 	return nil
 }
 

@@ -249,6 +249,7 @@ type objectMeta struct {
 	Namespace         string   `json:"namespace"`
 	UID               string   `json:"uid"`
 	ResourceVersion   string   `json:"resourceVersion"`
+	Continue          string   `json:"continue"` // of a list
 	DeletionTimestamp string   `json:"deletionTimestamp"`
 	GracePeriod       *int64   `json:"deletionGracePeriodSeconds"`
 	Finalizers        []string `json:"finalizers"`
