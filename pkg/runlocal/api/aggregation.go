@@ -47,7 +47,7 @@ func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Obj
 	version := apiregistrationv1.SchemeGroupVersion
 	config := storagebackend.NewDefaultConfig(registryPrefix, g.codecs.LegacyCodec(version))
 	config.EncodeVersioner = version
-	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr)}), nil
+	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr), false}), nil
 }
 
 // apiServiceGroup returns the API group apiregistration.k8s.io. It mirrors

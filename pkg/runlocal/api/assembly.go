@@ -60,7 +60,8 @@ type assembly struct {
 	// given if the server begins with ServiceCIDRs.
 	serviceRanges      []string
 	serviceRangesGiven bool
-	copied             bool // the server begins with objects
+	copied             bool          // the server begins with objects
+	recorded           recordedKinds // nil without Options.Recorded
 
 	loopback       *rest.Config // the server's own privileged identity, as kube-apiserver has one
 	client         kubernetes.Interface
@@ -101,6 +102,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		a.address = s.listener.Address
 	}
 	a.copied = len(o.Objects) > 0
+	a.recorded = s.recorded
 	a.chooseServiceRanges()
 	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)
@@ -125,14 +127,16 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}
-	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o.ClientCA); err != nil {
+	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o); err != nil {
 		return nil, err
 	}
-	a.flows = newFlowControl(a.client)
-	s.tasks.Go(func() {
-		s.steps.finish(stepFlowControl)
-		a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
-	})
+	if o.Recorded == nil {
+		a.flows = newFlowControl(a.client)
+		s.tasks.Go(func() {
+			s.steps.finish(stepFlowControl)
+			a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
+		})
+	}
 	s.key = a.auth.key
 	s.admin = inProcessConfig(s.transport, a.auth.token)
 	if o.DefaultServiceAccounts {
@@ -156,7 +160,7 @@ func (a *assembly) chooseServiceRanges() {
 
 // build makes the two generic servers and connects them.
 func (a *assembly) build(s *Server) error {
-	groups := aggregated.NewResourceManager("apis")
+	groups := a.recorded.discovery(aggregated.NewResourceManager("apis"))
 	setPriorities(groups, a.priorities())
 	storage, err := newBuiltInStorage(a.backend, a.version, a.served)
 	if err != nil {
@@ -261,12 +265,16 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c.Authentication.APIAudiences = audiences()
 	c.Authorization.Authorizer = a.auth.authorizer
 	c.RuleResolver = a.auth.rules
-	c.BuildHandlerChainFunc = handlerChain
+	c.BuildHandlerChainFunc = a.handlerChain
 	c.LongRunningFunc = serverfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	c.EnableProfiling = false
-	c.FlowControl = a.flows
 	c.DisabledPostStartHooks.Insert("priority-and-fairness-config-consumer") // Start runs it
+	if a.flows != nil {
+		c.FlowControl = a.flows
+	} else {
+		c.DisabledPostStartHooks.Insert("generic-apiserver-start-informers", "max-in-flight-filter")
+	}
 	c.StorageObjectCountTracker = a.backend.counts
 	c.StorageInitializationTimeout = storageTimeout
 	basic := []healthz.HealthChecker{healthz.PingHealthz, a.logs}
@@ -287,13 +295,16 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 // handlerChain returns api behind the filters that every request passes. It mirrors DefaultBuildHandlerChain of
 // k8s.io/apiserver/pkg/server/config.go without what is not needed here: audit logs (audit identifiers are set),
 // tracing, CORS, HSTS, and the wait for other servers' discovery.
-func handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
+func (a *assembly) handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
+	api = a.recordedHandler(api, c.Serializer)
 	timed := func(h http.Handler, filter string) http.Handler {
 		return filterlatency.TrackStarted(h, c.TracerProvider, filter)
 	}
 	h := genericfilters.WithAuthorization(filterlatency.TrackCompleted(api), c.Authorization.Authorizer, c.Serializer)
 	h = timed(h, "authorization")
-	h = timed(withFlowControl(filterlatency.TrackCompleted(h), c), "priorityandfairness")
+	if c.FlowControl != nil {
+		h = timed(withFlowControl(filterlatency.TrackCompleted(h), c), "priorityandfairness")
+	}
 	h = filterlatency.TrackCompleted(h)
 	if c.FeatureGate.Enabled(features.ConstrainedImpersonation) {
 		h = impersonation.WithConstrainedImpersonation(h, c.Authorization.Authorizer, c.Serializer)

@@ -61,17 +61,23 @@ type auth struct {
 }
 
 // newAuth generates a signing key and the administrator's token. Requests are authenticated by that token, by service
-// account tokens, by certificates that clientCA (in PEM, nil for none) has signed, or as anonymous; another token is
-// rejected. Members of system:masters may do everything, all others what RBAC allows.
+// account tokens, by certificates that Options.ClientCA has signed, or as anonymous; another token is rejected. Members
+// of system:masters may do everything, all others what RBAC allows; with Options.Recorded all who authenticate may do
+// everything.
 func newAuth(
-	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, clientCA []byte,
+	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, o Options,
 ) (*auth, error) {
 	id := &auth{token: rand.Text()}
 	if err := id.makeIssuer(); err != nil {
 		return nil, err
 	}
-	if err := id.makeAuthenticator(ctx, client, clientCA); err != nil {
+	if err := id.makeAuthenticator(ctx, client, o); err != nil {
 		return nil, err
+	}
+	if o.Recorded != nil {
+		all := newRecordedAuthorizer()
+		id.authorizer, id.rules = all, all
+		return id, nil
 	}
 	return id, id.makeAuthorizer(factory)
 }
@@ -94,11 +100,17 @@ func (id *auth) makeIssuer() error {
 
 // makeAuthenticator checks the administrator's token before upstream's authenticator, so that most requests cost one
 // lookup in a map.
-func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interface, clientCA []byte) error {
-	admin := tokenfile.New(map[string]*user.DefaultInfo{id.token: {
+func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interface, o Options) error {
+	users := map[string]*user.DefaultInfo{id.token: {
 		Name:   adminUser,
 		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
-	}})
+	}}
+	if o.Recorded != nil {
+		for _, u := range o.Recorded.Users {
+			users[u.Token] = &user.DefaultInfo{Name: u.Name, Groups: []string{user.AllAuthenticated}}
+		}
+	}
+	admin, clientCA := tokenfile.New(users), o.ClientCA
 	config := kubeauthenticator.Config{
 		Anonymous:                      apiserver.AnonymousAuthConfig{Enabled: true},
 		APIAudiences:                   audiences(),

@@ -51,6 +51,9 @@ type coreProvider struct {
 	// serviceRanges are assembly.serviceRanges, and nodePorts the ports that are taken already.
 	serviceRanges []string
 	nodePorts     []int32
+	// inMemory is set if the allocator of addresses must not need objects; clusterIPs are taken then.
+	inMemory   bool
+	clusterIPs []string
 }
 
 func (a *assembly) coreProvider() *coreProvider {
@@ -69,6 +72,7 @@ func (a *assembly) coreProvider() *coreProvider {
 		slices:     a.endpointSlices,
 
 		serviceRanges: a.serviceRanges, nodePorts: nodePorts(a.options.Objects),
+		inMemory: a.recorded != nil, clusterIPs: clusterIPs(a.options.Objects),
 		components: func() map[string]componentstatus.Server {
 			return components(a.options.Components, a.backend.store)
 		},
@@ -140,7 +144,11 @@ func (p *coreProvider) pods(
 func (p *coreProvider) services(
 	getter generic.RESTOptionsGetter, pods podstore.PodStorage, storage map[string]rest.Storage,
 ) error {
-	ips, primary, err := p.serviceAddresses()
+	addresses := p.serviceAddresses
+	if p.inMemory {
+		addresses = p.memoryAddresses
+	}
+	ips, primary, err := addresses()
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
 	}

@@ -139,6 +139,7 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 		return fmt.Errorf("reading the lifecycle of the API versions: %w", err)
 	}
 	registration := a.apiServiceGroup()
+	a.recorded.keep(apiregistrationv1.GroupName, &registration)
 	groups := []*genericapiserver.APIGroupInfo{&registration}
 	for _, provider := range a.groupProviders() {
 		name := provider.GroupName()
@@ -150,6 +151,7 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 			a.served); err != nil {
 			return fmt.Errorf("removing unavailable kinds of API group %q: %w", name, err)
 		}
+		a.recorded.keep(name, &info)
 		if a.options.CheckObjects {
 			a.backend.addChecks(name, info.VersionedResourcesStorageMap)
 		}

@@ -60,23 +60,27 @@ func BuiltIn(group string) bool {
 func (s *Server) Unloaded() []UnloadedObject { return slices.Clone(s.unloaded) }
 
 // load stores the objects below the REST layer, as they are: admission, validation and strategies do not see them, and
-// they keep what only a server sets. CustomResourceDefinitions come first, and decide which custom resources there are.
-// The store must not be in use. Afterwards it continues at revision, or at the newest version of an object if that is
-// higher.
-func (b *backend) load(ctx context.Context, objects []StoredObject, revision uint64) []UnloadedObject {
+// they keep what only a server sets. CustomResourceDefinitions come first, and decide which custom resources there are;
+// with recorded kinds these do. The store must not be in use. Afterwards it continues at revision, or at the newest
+// version of an object if that is higher.
+func (b *backend) load(
+	ctx context.Context, objects []StoredObject, revision uint64, recorded recordedKinds,
+) []UnloadedObject {
 	errs := make([]error, len(objects))
 	defined := map[schema.GroupResource]bool{}
 	var custom []int
 	for i := range objects {
 		resource := objects[i].resource()
-		b.mu.RLock()
-		storage, builtIn := b.resources[resource]
-		b.mu.RUnlock()
+		if recorded != nil && recorded.find(resource) == nil {
+			errs[i] = ErrNotServed
+			continue
+		}
+		storage, builtIn := b.builtIn(resource)
 		if !builtIn {
 			custom = append(custom, i)
 			continue
 		}
-		obj, err := b.loadObject(ctx, &objects[i], storage, nil)
+		obj, err := b.loadObject(ctx, &objects[i], storage)
 		errs[i] = err
 		if err == nil && resource == apiextensionsv1.Resource("customresourcedefinitions") {
 			defined[schema.ParseGroupResource(obj.GetName())] = true
@@ -89,8 +93,9 @@ func (b *backend) load(ctx context.Context, objects []StoredObject, revision uin
 			continue
 		}
 		// The handler of custom resources makes its storage with the first request, and finds what is there.
-		_, errs[i] = b.loadObject(ctx, &objects[i], customStorage(resource), &unstructured.Unstructured{})
+		_, errs[i] = b.loadObject(ctx, &objects[i], customStorage(resource))
 	}
+	b.startPlaying(recorded)
 	b.store.StartAt(revision)
 	var unloaded []UnloadedObject
 	for i, err := range errs {
@@ -101,33 +106,54 @@ func (b *backend) load(ctx context.Context, objects []StoredObject, revision uin
 	return unloaded
 }
 
-// loadObject decodes the object, into one of the type of into unless that is nil, and stores it.
-func (b *backend) loadObject(
-	ctx context.Context, o *StoredObject, storage resourceStorage, into runtime.Object,
-) (metav1.Object, error) {
-	data := o.JSON
-	if into != nil { // codecs of unstructured objects need the kind in the data
-		var err error
-		if data, err = o.withKind(); err != nil {
-			return nil, err
-		}
-	}
-	obj, _, err := storage.config.Codec.Decode(data, &o.Kind, into)
+// builtIn returns the storage of a resource that is no custom one; false if there is none.
+func (b *backend) builtIn(resource schema.GroupResource) (resourceStorage, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	storage, ok := b.resources[resource]
+	return storage, ok && !storage.custom
+}
+
+// loadObject decodes the object and stores it.
+func (b *backend) loadObject(ctx context.Context, o *StoredObject, storage resourceStorage) (metav1.Object, error) {
+	obj, m, err := storage.decode(o)
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Resource, err)
-	}
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Resource, err)
+		return nil, err
 	}
 	if err := b.check(ctx, o.Kind, o.resource(), obj, m); err != nil {
 		return nil, err
 	}
-	key := storage.prefix + "/" + m.GetName()
+	return m, b.store.Load(ctx, storage.config, storage.prefix, storage.mode, storage.key(m), obj)
+}
+
+// key returns the key of an object.
+func (s resourceStorage) key(m metav1.Object) string {
 	if m.GetNamespace() != "" {
-		key = storage.prefix + "/" + m.GetNamespace() + "/" + m.GetName()
+		return s.prefix + "/" + m.GetNamespace() + "/" + m.GetName()
 	}
-	return m, b.store.Load(ctx, storage.config, storage.prefix, storage.mode, key, obj)
+	return s.prefix + "/" + m.GetName()
+}
+
+// decode returns the object as the storage keeps it, with its metadata.
+func (s resourceStorage) decode(o *StoredObject) (runtime.Object, metav1.Object, error) {
+	data := o.JSON
+	var into runtime.Object
+	if s.custom { // codecs of unstructured objects need the kind in the data
+		into = &unstructured.Unstructured{}
+		var err error
+		if data, err = o.withKind(); err != nil {
+			return nil, nil, err
+		}
+	}
+	obj, _, err := s.config.Codec.Decode(data, &o.Kind, into)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decoding %s: %w", o.Resource, err)
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decoding %s: %w", o.Resource, err)
+	}
+	return obj, m, nil
 }
 
 func (o *StoredObject) resource() schema.GroupResource {
@@ -216,6 +242,19 @@ func nodePorts(objects []StoredObject) []int32 {
 		if port := service.Spec.HealthCheckNodePort; port != 0 {
 			out = append(out, port)
 		}
+	}
+	return out
+}
+
+// clusterIPs returns the cluster addresses of the Services among the objects.
+func clusterIPs(objects []StoredObject) []string {
+	var out []string
+	for i := range objects {
+		var service corev1.Service
+		if objects[i].resource() != corev1.Resource("services") || json.Unmarshal(objects[i].JSON, &service) != nil {
+			continue
+		}
+		out = append(out, service.Spec.ClusterIPs...)
 	}
 	return out
 }

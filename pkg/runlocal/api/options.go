@@ -59,6 +59,9 @@ type Options struct {
 	// if Objects have no ServiceCIDR; nil means kubeadm's default.
 	ServiceRanges []string
 
+	// Recorded, if it is not nil, makes the server serve what was recorded of another API server.
+	Recorded *Recorded
+
 	// History is how many watch events each resource keeps for watches that start in the past; 0 is memstore's default.
 	History int
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the

@@ -49,6 +49,7 @@ type Server struct {
 	gate            admissionGate
 
 	unloaded []UnloadedObject // set by Start
+	recorded recordedKinds    // nil without Options.Recorded
 
 	steps startSteps
 	logs  *logCheck
@@ -196,6 +197,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	plugins, endPlugins := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
 		backend:         newBackend(o),
+		recorded:        newRecordedKinds(o.Recorded),
 		transport:       &transport{base: life},
 		listener:        listener,
 		ctx:             life,
@@ -228,11 +230,14 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err := a.build(s); err != nil {
 		return err
 	}
-	if a.copied {
-		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion)
+	if a.copied || a.recorded != nil {
+		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion, s.recorded)
 		a.options.Objects = nil // they may be large
 	}
 	s.transport.serve(s.generic.Handler)
+	if a.recorded != nil {
+		return s.startRecorded(ctx, a)
+	}
 	if err := s.openAdmission(ctx, a); err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ type backend struct {
 
 	mu        sync.RWMutex
 	resources map[schema.GroupResource]resourceStorage
-	checks    map[schema.GroupResource]strategies // nil without Options.CheckObjects; not changed after the start
+	// countPeriod is how often the objects of each resource are counted; 0 means never.
+	countPeriod time.Duration
+	checks      map[schema.GroupResource]strategies // nil without Options.CheckObjects; not changed after the start
 }
 
 // resourceStorage is where and how the objects of a resource are kept.
@@ -40,19 +42,26 @@ type resourceStorage struct {
 	prefix string // such as "/pods"
 	mode   memstore.Mode
 	config *storagebackend.ConfigForResource
+	// custom is set for custom resources, which are stored encoded and decoded into unstructured objects.
+	custom bool
 }
 
 // compactionInterval is kube-apiserver's default --etcd-compaction-interval.
 const compactionInterval = 5 * time.Minute
 
 func newBackend(o Options) *backend {
+	compaction, counting := compactionInterval, countInterval
+	if o.Recorded != nil { // its versions are not those of the store, and its requests are not estimated
+		compaction, counting = 0, 0
+	}
 	return &backend{
 		store: memstore.New(memstore.Options{
 			History: o.History, OnCommit: o.OnCommit, NewUID: o.NewUID, Clock: o.Clock,
-			CompactionInterval: compactionInterval,
+			CompactionInterval: compaction,
 		}),
-		counts:    flowcontrolrequest.NewStorageObjectCountTracker(),
-		resources: map[schema.GroupResource]resourceStorage{},
+		counts:      flowcontrolrequest.NewStorageObjectCountTracker(),
+		countPeriod: counting,
+		resources:   map[schema.GroupResource]resourceStorage{},
 	}
 }
 
@@ -78,7 +87,7 @@ func (b *backend) options(gr schema.GroupResource, storage resourceStorage) gene
 		EnableGarbageCollection:   true,
 		DeleteCollectionWorkers:   1,
 		ResourcePrefix:            storage.prefix,
-		CountMetricPollPeriod:     countInterval,
+		CountMetricPollPeriod:     b.countPeriod,
 		StorageObjectCountTracker: b.counts,
 	}
 }
@@ -119,7 +128,7 @@ func (g *builtInStorage) GetRESTOptions(gr schema.GroupResource, example runtime
 	if size, ok := kubeapiserver.DefaultWatchCacheSizes()[gr]; ok && size == 0 {
 		mode = memstore.Uncached
 	}
-	return g.options(gr, resourceStorage{"/" + g.factory.ResourcePrefix(gr), mode, config}), nil
+	return g.options(gr, resourceStorage{"/" + g.factory.ResourcePrefix(gr), mode, config, false}), nil
 }
 
 // crdStorage is the RESTOptionsGetter of CustomResourceDefinitions.
@@ -134,7 +143,7 @@ func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (g
 	config := storagebackend.NewDefaultConfig(registryPrefix, codec)
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion,
 		schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
-	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr)}), nil
+	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr), false}), nil
 }
 
 // customResourceStorage is the RESTOptionsGetter of custom resources. They are stored encoded, because upstream's
@@ -152,7 +161,7 @@ func (g customResourceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime
 // customStorage returns where custom resources are kept, with a codec that neither converts nor prunes.
 func customStorage(gr schema.GroupResource) resourceStorage {
 	config := storagebackend.NewDefaultConfig(registryPrefix, unstructured.UnstructuredJSONScheme)
-	return resourceStorage{customPrefix(gr), memstore.Encoded, config.ForResource(gr)}
+	return resourceStorage{customPrefix(gr), memstore.Encoded, config.ForResource(gr), true}
 }
 
 // customPrefix returns the prefix of custom resources and of their definitions.

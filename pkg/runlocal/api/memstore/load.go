@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
@@ -25,22 +24,11 @@ func (s *Store) Load(
 		return err
 	}
 	defer r.destroy()
-	key, err = r.key(key, false)
+	e, err := r.loaded(ctx, key, obj)
 	if err != nil {
 		return err
 	}
-	version, err := r.versioner.ObjectResourceVersion(obj)
-	if err != nil || version == 0 {
-		version = 1
-	}
-	next, err := r.representation.prepare(ctx, key, obj)
-	if err != nil {
-		return fmt.Errorf("loading %q: %w", key, err)
-	}
-	if err := next.stamp(version); err != nil {
-		return fmt.Errorf("loading %q: %w", key, err)
-	}
-	return r.table.load(next.entry)
+	return r.table.load(e)
 }
 
 // load puts an entry into the table without an event.
@@ -64,7 +52,7 @@ func (s *Store) StartAt(resourceVersion uint64) {
 	defer s.mu.Unlock()
 	resourceVersion = max(resourceVersion, s.revision.Load())
 	for _, t := range s.tables {
-		resourceVersion = max(resourceVersion, t.last)
+		resourceVersion = max(resourceVersion, t.last, t.own)
 	}
 	s.revision.Store(resourceVersion)
 	s.compacted.Store(resourceVersion)
@@ -77,6 +65,9 @@ func (s *Store) StartAt(resourceVersion uint64) {
 func (t *table) startAt(revision uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.own != 0 {
+		revision = t.own
+	}
 	t.created = revision
 	t.history.drop(len(t.history.events))
 	t.history.compact(revision)

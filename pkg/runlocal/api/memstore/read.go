@@ -26,7 +26,9 @@ func (r *resource) ReadinessCheck() error {
 
 // GetCurrentResourceVersion implements storage.Interface.
 func (r *resource) GetCurrentResourceVersion(context.Context) (uint64, error) {
-	return r.store.ResourceVersion(), nil
+	r.table.mu.RLock()
+	defer r.table.mu.RUnlock()
+	return r.table.revision(), nil
 }
 
 // CompactRevision implements storage.Interface: the revision last given to Store.Compact, 0 if there was none. Events

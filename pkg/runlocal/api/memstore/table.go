@@ -28,6 +28,8 @@ type entry struct {
 type event struct {
 	revision          uint64
 	current, previous *entry
+	// final is the object that a played deletion tells of; nil: the previous one, with the revision of the event.
+	final *entry
 }
 
 // key returns the key of the object that was written.
@@ -58,6 +60,7 @@ type table struct {
 	frozen   *btree.BTree[*entry] // clone of tree that readers share; nil after a write
 	history  history
 	last     uint64 // revision of the newest event
+	own      uint64 // revision of a table that is played; 0: the table has the store's
 	watchers map[*watcher]struct{}
 }
 
@@ -78,7 +81,15 @@ func (t *table) get(key string) (*entry, uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	e, _ := t.tree.Get(&entry{key: key})
-	return e, t.store.revision.Load()
+	return e, t.revision()
+}
+
+// revision returns the revision of the newest state: the store's, unless the table is played. The caller holds t.mu.
+func (t *table) revision() uint64 {
+	if t.own != 0 {
+		return t.own
+	}
+	return t.store.revision.Load()
 }
 
 // swap commits a write: next takes the place of want, where a nil want says that key must not exist and a nil next
@@ -96,6 +107,9 @@ func (t *table) swap(ctx context.Context, key string, want, next *entry) (uint64
 	}
 	if t.store.onCommit != nil {
 		t.store.onCommit(ctx, revision)
+	}
+	if t.own != 0 {
+		t.own = revision
 	}
 	t.frozen = nil
 	if next == nil {
@@ -154,7 +168,7 @@ func (t *table) compact(revision uint64) {
 // latest returns the current state.
 func (t *table) latest() snapshot {
 	t.mu.RLock()
-	s := snapshot{tree: t.frozen, revision: t.store.revision.Load()}
+	s := snapshot{tree: t.frozen, revision: t.revision()}
 	t.mu.RUnlock()
 	if s.tree != nil {
 		return s
@@ -169,7 +183,7 @@ func (t *table) freeze() snapshot {
 	if t.frozen == nil {
 		t.frozen = t.tree.Clone()
 	}
-	return snapshot{tree: t.frozen, revision: t.store.revision.Load()}
+	return snapshot{tree: t.frozen, revision: t.revision()}
 }
 
 // at returns the state at revision, which must not be in the future, and false if it is compacted.
@@ -202,7 +216,7 @@ func (t *table) read(w *watcher, buf []event) (events []event, revision uint64, 
 		return nil, 0, t.expired(w.since)
 	}
 	w.next += len(events)
-	return events, t.store.revision.Load(), nil
+	return events, t.revision(), nil
 }
 
 // forget removes a watcher, which may have been removed before.

@@ -38,7 +38,7 @@ func (r *resource) Watch(ctx context.Context, key string, opts storage.ListOptio
 func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	revision := t.store.revision.Load()
+	revision := t.revision()
 	initial := from == 0
 	if sendInitial != nil {
 		initial = *sendInitial
@@ -51,8 +51,8 @@ func (t *table) attach(w *watcher, from uint64, sendInitial *bool) error {
 		w.initial, w.since, w.next = &state, revision, t.history.end()
 	case from == 0:
 		w.since, w.next = revision, t.history.end()
-	case from < t.watchable():
-		return t.expired(from)
+	case from < t.watchable(), t.own != 0 && from > revision:
+		return t.expired(from) // a version that is yet to come is that of a client from before a Replace
 	default:
 		w.since, w.next = from, t.history.after(from)
 	}

@@ -188,6 +188,13 @@ func (w *watcher) deliverEvent(ev event) error {
 	if previous == nil {
 		return nil
 	}
+	if ev.final != nil {
+		final, err := w.resource.representation.view(w.ctx, ev.final, nil)
+		if err != nil {
+			return err
+		}
+		return w.send(watch.Event{Type: watch.Deleted, Object: w.resource.representation.copyView(final)})
+	}
 	obj := w.resource.representation.copyView(previous)
 	if err := w.resource.versioner.UpdateObject(obj, ev.revision); err != nil {
 		return err

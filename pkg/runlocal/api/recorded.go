@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	netutils "k8s.io/utils/net"
+)
+
+// Recorded makes a server one that serves what was recorded of another: the kinds that were recorded with
+// Options.Objects, and nothing that an API server makes of its own. It runs no controllers, and all who authenticate
+// may do what can be done: the policy of the cluster need not be among the objects.
+type Recorded struct {
+	// Resources are the kinds that were recorded. Others are not served: requests for them are answered with an error
+	// that gives the reason.
+	Resources []RecordedResource
+	// Writable lets clients write. Admission then is what needs no other kinds: none of kube-apiserver's plugins runs.
+	Writable bool
+	// ReadOnly is the message of refused writes, "" for a default.
+	ReadOnly string
+	// Users authenticate by their tokens, beside the administrator.
+	Users []RecordedUser
+	// Handler, if it is not nil, is put around what serves the requests of clients, after authentication and
+	// authorization; the context has the request info and the user. It is called once.
+	Handler func(next http.Handler) http.Handler
+}
+
+// RecordedUser is a user with a bearer token.
+type RecordedUser struct {
+	Name  string
+	Token string
+}
+
+// NewToken returns a token that cannot be guessed.
+func NewToken() string { return rand.Text() }
+
+// RecordedResource is a kind of which objects were recorded.
+type RecordedResource struct {
+	Kind     schema.GroupVersionKind
+	Resource string // the plural name in URLs
+	// ResourceVersion is that of lists and of new watches: of the newest list, event or bookmark that was recorded.
+	ResourceVersion uint64
+	// Scopes are the selections that were recorded. Requests for others are answered with a warning, or with an error
+	// for a single object. Nil means all objects.
+	Scopes []RecordedScope
+}
+
+// RecordedScope selects objects of a kind: a namespace, empty for all of them, and selectors, empty for all objects.
+type RecordedScope struct {
+	Namespace, Labels, Fields string
+}
+
+// GroupResource returns the name of the kind that is the same in all versions.
+func (r *RecordedResource) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Kind.Group, Resource: r.Resource}
+}
+
+// recordedKinds are the kinds of a server with Options.Recorded, by the name under which they are stored: the Events of
+// the two groups are the same objects.
+type recordedKinds map[schema.GroupResource]*RecordedResource
+
+// StoredAs returns the name under which the objects of a kind are stored, which is another one for Events of
+// events.k8s.io only. Of two kinds that are stored as one only one may be among Recorded.Resources.
+func StoredAs(gr schema.GroupResource) schema.GroupResource {
+	if gr == eventsv1.Resource("events") {
+		return corev1.Resource("events")
+	}
+	return gr
+}
+
+func newRecordedKinds(o *Recorded) recordedKinds {
+	if o == nil {
+		return nil
+	}
+	kinds := recordedKinds{}
+	for i := range o.Resources {
+		kinds[StoredAs(o.Resources[i].GroupResource())] = &o.Resources[i]
+	}
+	return kinds
+}
+
+// find returns the kind of a resource; nil if it was not recorded.
+func (k recordedKinds) find(gr schema.GroupResource) *RecordedResource { return k[StoredAs(gr)] }
+
+// reviews are the groups whose resources are questions to the server, which are answered and not stored.
+var reviews = []string{"authentication.k8s.io", "authorization.k8s.io"}
+
+// keep removes from a group what was not recorded. The storage of what is removed has nothing that must be ended: its
+// watches cannot be requested.
+func (k recordedKinds) keep(group string, info *genericapiserver.APIGroupInfo) {
+	if k == nil || slices.Contains(reviews, group) {
+		return
+	}
+	for version, resources := range info.VersionedResourcesStorageMap {
+		for name := range resources {
+			parent, _ := splitSubresource(name)
+			if k.find(schema.GroupResource{Group: group, Resource: parent}) == nil {
+				delete(resources, name)
+			}
+		}
+		if len(resources) == 0 {
+			delete(info.VersionedResourcesStorageMap, version)
+		}
+	}
+}
+
+// splitSubresource divides the name of a storage such as "pods/status".
+func splitSubresource(name string) (resource, subresource string) {
+	for i, c := range name {
+		if c == '/' {
+			return name[:i], name[i+1:]
+		}
+	}
+	return name, ""
+}
+
+// recordedAuthorizer allows everything to all who authenticate. What cannot be done is refused elsewhere.
+type recordedAuthorizer struct {
+	authorizer.Authorizer
+	authorizer.RuleResolver
+}
+
+func newRecordedAuthorizer() recordedAuthorizer {
+	all := authorizerfactory.NewAlwaysAllowAuthorizer()
+	return recordedAuthorizer{all, all}
+}
+
+// Authorize implements authorizer.Authorizer.
+func (a recordedAuthorizer) Authorize(
+	ctx context.Context, request authorizer.Attributes,
+) (authorizer.Decision, string, error) {
+	who := request.GetUser()
+	if who == nil || !slices.Contains(who.GetGroups(), user.AllAuthenticated) && who.GetName() != user.APIServerUser {
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+	return a.Authorizer.Authorize(ctx, request)
+}
+
+// ConditionsAwareAuthorize implements authorizer.Authorizer: there are no conditions.
+func (a recordedAuthorizer) ConditionsAwareAuthorize(
+	ctx context.Context, request authorizer.Attributes,
+) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
+}
+
+// memoryAddresses returns allocators of cluster addresses that need no objects: ServiceCIDRs and IPAddresses may not
+// have been recorded. The addresses of recorded Services are taken.
+func (p *coreProvider) memoryAddresses() (map[core.IPFamily]ipallocator.Interface, core.IPFamily, error) {
+	allocators := map[core.IPFamily]ipallocator.Interface{}
+	for _, text := range p.serviceRanges {
+		_, cidr, err := net.ParseCIDR(text)
+		if err != nil {
+			return nil, "", fmt.Errorf("reading the service range %q: %w", text, err)
+		}
+		allocator, err := ipallocator.NewInMemory(cidr)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, text := range p.clusterIPs {
+			if ip := netutils.ParseIPSloppy(text); ip != nil {
+				_ = allocator.Allocate(ip) // of a range that is the cluster's, not this one
+			}
+		}
+		allocators[familyOf(text)] = allocator
+	}
+	return allocators, familyOf(p.serviceRanges[0]), nil
+}
+
+// startRecorded does what start does with Options.Recorded in place of making system objects and running controllers.
+func (s *Server) startRecorded(ctx context.Context, a *assembly) error {
+	a.gate.open(admission.NewChainHandler())
+	if err := s.runHooks(); err != nil {
+		return err
+	}
+	for _, step := range s.steps {
+		s.steps.finish(step.name)
+	}
+	if err := s.awaitRecordedKinds(ctx); err != nil {
+		return err
+	}
+	s.tasks.Go(func() { s.logs.run(s.ctx) })
+	if s.listener != nil {
+		s.listener.Serve(s.ctx, s.generic.Handler)
+	}
+	return nil
+}

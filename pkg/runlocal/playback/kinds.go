@@ -1,0 +1,180 @@
+package playback
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+)
+
+// NotServed is something of a recording that is not served.
+type NotServed struct {
+	Kind     schema.GroupVersionKind
+	Resource string
+	// Namespace and Name are those of a single object; empty for a kind as a whole.
+	Namespace, Name string
+	// Err is why: api.ErrNotServed, ErrSameObjects, or that an object cannot be decoded.
+	Err error
+}
+
+// ErrSameObjects is why a stream is not served: another one has the same objects, in another version or group.
+var ErrSameObjects = errors.New("its objects were recorded as another kind too, as which they are served")
+
+// kinds are the kinds of a recording, each of one or more streams.
+type kinds struct {
+	all      []*kind
+	byStream map[int]*kind // only of streams that are played
+	skipped  []NotServed   // streams that are not
+	unloaded []NotServed   // kinds and objects that the API does not have
+}
+
+// kind is a kind whose objects are served.
+type kind struct {
+	resource api.RecordedResource
+	streams  []int
+	served   bool
+	// known are the versions of the objects, if streams may have the same ones; else nil. Each of them tells of a change,
+	// which is played once.
+	known map[objectName]uint64
+}
+
+type objectName struct{ namespace, name string }
+
+func newKinds(streams []replay.Stream) *kinds {
+	k := &kinds{byStream: map[int]*kind{}}
+	byResource := map[schema.GroupResource]*kind{}
+	for i := range streams {
+		stream := &streams[i]
+		name := api.StoredAs(stream.GroupResource())
+		one := byResource[name]
+		if one == nil {
+			one = &kind{resource: api.RecordedResource{Kind: stream.GVK(), Resource: stream.Resource}}
+			byResource[name] = one
+			k.all = append(k.all, one)
+		}
+		if one.resource.Kind != stream.GVK() {
+			k.skipped = append(k.skipped,
+				NotServed{Kind: stream.GVK(), Resource: stream.Resource, Err: ErrSameObjects})
+			continue
+		}
+		scope := api.RecordedScope{Namespace: stream.Namespace, Labels: stream.Labels, Fields: stream.Fields}
+		if !slices.Contains(one.resource.Scopes, scope) {
+			one.resource.Scopes = append(one.resource.Scopes, scope)
+		}
+		one.streams = append(one.streams, stream.Number)
+		k.byStream[stream.Number] = one
+	}
+	return k
+}
+
+// loaded is a state as the API is to have it.
+type loaded struct {
+	resources []api.RecordedResource
+	objects   []api.StoredObject
+}
+
+// load returns a state for the API, whose objects change makes of those of the recording.
+func (k *kinds) load(state *replay.State, change func([]byte) []byte) loaded {
+	var out loaded
+	for _, one := range k.all {
+		for _, r := range one.begin(state) {
+			out.objects = append(out.objects, one.stored(change(r.Object)))
+		}
+		out.resources = append(out.resources, one.resource)
+	}
+	return out
+}
+
+// begin makes the kind what it is in a state, and returns its objects.
+func (one *kind) begin(state *replay.State) []*replay.Record {
+	one.known = nil
+	if len(one.streams) > 1 {
+		one.known = map[objectName]uint64{}
+	}
+	newest := map[objectName]*replay.Record{}
+	var version uint64
+	complete := true
+	for _, number := range one.streams {
+		stream := state.Stream(number)
+		if stream == nil {
+			continue
+		}
+		version = max(version, api.ParseResourceVersion(stream.ResourceVersion))
+		complete = complete && stream.Listed
+	}
+	for key, r := range state.Objects() {
+		if !slices.Contains(one.streams, key.Stream) {
+			continue
+		}
+		name := objectName{key.Namespace, key.Name}
+		if other := newest[name]; other == nil || olderThan(other, r) {
+			newest[name] = r
+		}
+	}
+	objects := make([]*replay.Record, 0, len(newest))
+	for name, r := range newest {
+		objects = append(objects, r)
+		v := api.ParseResourceVersion(r.ResourceVersion)
+		if one.known != nil {
+			one.known[name] = v
+		}
+		if complete {
+			version = max(version, v)
+		}
+	}
+	sort.Slice(objects, func(i, j int) bool { return objects[i].Key().Compare(objects[j].Key()) < 0 })
+	one.resource.ResourceVersion = version
+	return objects
+}
+
+func olderThan(a, b *replay.Record) bool {
+	return api.ParseResourceVersion(a.ResourceVersion) < api.ParseResourceVersion(b.ResourceVersion)
+}
+
+func (one *kind) stored(data []byte) api.StoredObject {
+	return api.StoredObject{Kind: one.resource.Kind, Resource: one.resource.Resource, JSON: data}
+}
+
+// isKnown reports whether the change of a record was played for another stream, and takes note of it if not.
+func (one *kind) isKnown(r *replay.Record) bool {
+	if one.known == nil {
+		return false
+	}
+	name, version := objectName{r.Namespace, r.Name}, api.ParseResourceVersion(r.ResourceVersion)
+	last, ok := one.known[name]
+	if r.Type == replay.TypeDeleted {
+		delete(one.known, name)
+		return !ok
+	}
+	if ok && version != 0 && version <= last {
+		return true
+	}
+	one.known[name] = version
+	return false
+}
+
+// settle takes note of what the API does not have.
+func (k *kinds) settle(server *api.Server, unloaded []api.UnloadedObject, _ *replay.State) {
+	k.unloaded = nil
+	for _, one := range k.all {
+		one.served = server.ServesRecorded(one.resource.GroupResource())
+		if !one.served {
+			k.unloaded = append(k.unloaded, NotServed{
+				Kind: one.resource.Kind, Resource: one.resource.Resource,
+				Err: fmt.Errorf("%w in this version of Kubernetes", api.ErrNotServed),
+			})
+		}
+	}
+	for _, u := range unloaded {
+		k.unloaded = append(k.unloaded,
+			NotServed{Kind: u.Kind, Resource: u.Resource, Namespace: u.Namespace, Name: u.Name, Err: u.Err})
+	}
+}
+
+// notServed returns what is not served, kinds first.
+func (k *kinds) notServed() []NotServed { return slices.Concat(k.skipped, k.unloaded) }
