@@ -1,0 +1,40 @@
+package input
+
+import (
+	"fmt"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// FormNote says what the form of an input does not have, from its header; empty if there is nothing to say.
+func FormNote(h replay.Header) string {
+	switch h.Imported {
+	case replay.ImportedWatchEvents:
+		return "watch events have no times: records are numbered"
+	case replay.ImportedObjects:
+		return "objects without event types: there are no times, and no deletions; kubectl get -w " +
+			"--output-watch-events -o json has deletions"
+	case replay.ImportedManifests:
+		return "lists and manifests are one state: there are no changes"
+	case replay.ImportedAudit:
+		return "an audit log has only what was written while it was: objects before that are not known"
+	}
+	return ""
+}
+
+// Notes returns lines about what was left out of an input, which is known at its end.
+func Notes(info *replay.Info) []string {
+	var out []string
+	for _, s := range info.Skipped {
+		n := cli.Plural(int(s.Count), "write")
+		switch s.Reason {
+		case replay.SkipNoContent:
+			out = append(out, fmt.Sprintf("%s without content left out: the audit level of them is Metadata or Request, "+
+				"or what they deleted was not known", n))
+		case replay.SkipSubresource:
+			out = append(out, n+" to subresources left out: the answers are not the objects, as for bindings and evictions")
+		}
+	}
+	return out
+}
