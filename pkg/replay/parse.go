@@ -52,7 +52,14 @@ func (e *MomentError) Error() string {
 // A time that is written without the smaller units includes all of the last one that is written: 10:04:05 goes until
 // 10:04:05.999999, as people name what they see in a list of rounded times. The error is a *MomentError, or a
 // *OutsideError if the recording has no such number or time. Whether it has a resource version is known after Seek.
-func ParseMoment(text string, info Info) (Moment, error) {
+func ParseMoment(text string, info Info) (Moment, error) { return parseMoment(text, info, true) }
+
+// ParseSince is ParseMoment for the beginning of a part of a recording: of a time that is written without the smaller
+// units, it is the first moment, 10:04:05.000000.
+func ParseSince(text string, info Info) (Moment, error) { return parseMoment(text, info, false) }
+
+// parseMoment parses a moment. With whole, a time includes all of the last unit that is written.
+func parseMoment(text string, info Info, whole bool) (Moment, error) {
 	bad := func(reason string) error {
 		return &MomentError{Text: text, Reason: reason, Records: info.Records, First: info.First, Last: info.Last}
 	}
@@ -83,7 +90,7 @@ func ParseMoment(text string, info Info) (Moment, error) {
 		return Moment{}, bad("there are no times: use #n, the number of a record")
 	}
 	// The last record may be within the unit.
-	if end := at.Add(unit - time.Microsecond); unit > 0 && !at.After(info.Last) {
+	if end := at.Add(unit - time.Microsecond); whole && unit > 0 && !at.After(info.Last) {
 		at = end
 		if end.After(info.Last) {
 			at = info.Last
