@@ -80,6 +80,9 @@ func (a *auditWriter) addList(r *replay.Record, stream *replay.Stream) error {
 // addChange adds the request that a change was made by.
 func (a *auditWriter) addChange(r *replay.Record, stream *replay.Stream, object []byte) error {
 	after := metadataOf(r.Object)
+	if r.Type == replay.TypeModified && isDeleting(after) && !isHeld(after) {
+		return nil // the request that marked it so has deleted it too: the deletion is the next event
+	}
 	var before *metav1.ObjectMeta
 	if known := a.state.Object(r.Key()); known != nil {
 		before = metadataOf(known.Object)
@@ -91,7 +94,7 @@ func (a *auditWriter) addChange(r *replay.Record, stream *replay.Stream, object 
 	e.ResponseObject = &runtime.Unknown{Raw: object}
 	name := r.Name
 	switch {
-	case r.Type == replay.TypeDeleted, before != nil && before.DeletionTimestamp == nil && after.DeletionTimestamp != nil:
+	case r.Type == replay.TypeDeleted, before != nil && !isDeleting(before) && isDeleting(after):
 		e.Verb, write = "delete", nil
 		if r.Type == replay.TypeDeleted && isHeld(after) {
 			e.ResponseObject = deletedStatus(r, stream)
@@ -122,6 +125,8 @@ func (a *auditWriter) addChange(r *replay.Record, stream *replay.Stream, object 
 	}
 	return a.write(e)
 }
+
+func isDeleting(m *metav1.ObjectMeta) bool { return m.DeletionTimestamp != nil }
 
 // isHeld reports whether the metadata of an object say that it stays after it was marked for deletion.
 func isHeld(m *metav1.ObjectMeta) bool {

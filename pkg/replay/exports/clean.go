@@ -29,8 +29,8 @@ func clean(object map[string]any) bool {
 	}
 	delete(object, "status")
 	for _, name := range []string{
-		"creationTimestamp", "deletionGracePeriodSeconds", "generateName", "generation", "managedFields", "ownerReferences",
-		"resourceVersion", "selfLink", "uid",
+		"creationTimestamp", "deletionGracePeriodSeconds", "generateName", "generation", "managedFields",
+		"ownerReferences", "resourceVersion", "selfLink", "uid",
 	} {
 		delete(meta, name)
 	}

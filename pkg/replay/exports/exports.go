@@ -15,7 +15,8 @@ type Format string
 
 // The formats.
 const (
-	// Watch is what `kubectl get -w --output-watch-events -o json` prints: a watch event a line. What a list had is ADDED.
+	// Watch is what `kubectl get -w --output-watch-events -o json` prints: a watch event a line. What a list had is
+	// ADDED.
 	Watch Format = "watch"
 	// Audit is an audit log of the level RequestResponse: JSON lines of audit.k8s.io/v1. Requests are inferred from the
 	// changes: see the package's documentation for what they do not have.

@@ -12,7 +12,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// WriteManifests writes the objects of a state as a List in YAML, as `kubectl get -o yaml` does: without managed fields.
+// WriteManifests writes the objects of a state as a List in YAML, as `kubectl get -o yaml` does: without managed
+// fields.
 func WriteManifests(w io.Writer, state *replay.State, o Options) error {
 	records := make([]*replay.Record, 0, state.Len())
 	for _, r := range state.Objects() {

@@ -22,8 +22,8 @@ func metadataOf(object []byte) *metav1.ObjectMeta {
 	return &m.ObjectMeta
 }
 
-// lastWrite returns the entry of managed fields that the newer of two versions has and the older has not, of several the
-// newest. before is nil for a new object. It is nil if none tells.
+// lastWrite returns the entry of managed fields that the newer of two versions has and the older has not, of several
+// the newest. before is nil for a new object. It is nil if none tells.
 func lastWrite(before, after *metav1.ObjectMeta) *metav1.ManagedFieldsEntry {
 	var last *metav1.ManagedFieldsEntry
 	for i := range after.ManagedFields {

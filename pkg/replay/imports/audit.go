@@ -58,8 +58,8 @@ func (o *rawObject) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// audit is a Kubernetes audit log. What a write was answered with is the object that it made. Of what was read, the first
-// complete list of a kind is used.
+// audit is a Kubernetes audit log. What a write was answered with is the object that it made. Of what was read, the
+// first complete list of a kind is used.
 //
 // An API server writes entries when they are complete, and several write one log each: see reorder for their order.
 type audit struct {
@@ -176,7 +176,8 @@ func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
 		return nil, err
 	case answer == nil:
 		// Nothing is lost of a deletion: the object that is gone is that which was known.
-		if e.Verb == "delete" && e.ResponseStatus.Code == http.StatusOK && ref.Name != "" && e.Level == "RequestResponse" {
+		ok := e.ResponseStatus.Code == http.StatusOK && e.Level == "RequestResponse"
+		if ok && e.Verb == "delete" && ref.Name != "" {
 			c.typ = replay.TypeDeleted
 			return []*change{&c}, nil
 		}
@@ -195,15 +196,17 @@ func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
 // listed reports whether an entry is a list of all objects of a kind that was answered. Whether the answer is complete,
 // it says itself.
 func (e *auditEvent) listed() bool {
-	if e.Verb != "list" || e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code != http.StatusOK {
+	ref := e.ObjectRef
+	if e.Verb != "list" || e.Stage != "ResponseComplete" || ref == nil {
 		return false
 	}
-	ref := e.ObjectRef
-	return ref.Namespace == "" && ref.Name == "" && ref.Subresource == "" && len(e.ResponseObject) > 0 &&
+	return e.ResponseStatus.Code == http.StatusOK && len(e.ResponseObject) > 0 &&
+		ref.Namespace == "" && ref.Name == "" && ref.Subresource == "" &&
 		!e.asked("labelSelector") && !e.asked("fieldSelector") && !e.asked("continue")
 }
 
-// list returns the change that is a list, nothing if it is not complete. What is no list, such as a table, is nothing too.
+// list returns the change that is a list, nothing if it is not complete. What is no list, such as a table, is nothing
+// too.
 func (a *audit) list(c *change, e *auditEvent) ([]*change, error) {
 	doc := &document{text: e.ResponseObject}
 	list, err := parseEnvelope(doc)
@@ -237,7 +240,8 @@ func (e *auditEvent) wrote() bool {
 		return false
 	}
 	ref := e.ObjectRef
-	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) && !e.asked("dryRun")
+	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) &&
+		!e.asked("dryRun")
 }
 
 // asked reports whether the request had a parameter, such as dryRun, which stores nothing.
@@ -283,8 +287,8 @@ func (e *auditEvent) answer() ([]*object, error) {
 // typeOf returns what became of an object that the entry wrote.
 func (e *auditEvent) typeOf(o *object) replay.Type {
 	deletes := e.Verb == "delete" || e.Verb == "deletecollection"
-	// An object that waits for finalizers, or for its pod to end, is only marked. It is gone with the write that removes
-	// the last finalizer: see ShouldDeleteDuringUpdate in k8s.io/apiserver/pkg/registry/generic/registry.
+	// An object that waits for finalizers, or for its pod to end, is only marked. It is gone with the write that
+	// removes the last finalizer: see ShouldDeleteDuringUpdate in k8s.io/apiserver/pkg/registry/generic/registry.
 	waits := o.meta.DeletionTimestamp != "" && o.isHeld()
 	switch {
 	case deletes && !waits, o.meta.DeletionTimestamp != "" && !waits:
@@ -346,8 +350,8 @@ func (a *audit) keep(r *replay.Record) error {
 	return nil
 }
 
-// emitList emits the first list of a stream. What was written before it, and was not yet written when the server read the
-// list, is newer.
+// emitList emits the first list of a stream. What was written before it, and was not yet written when the server read
+// the list, is newer.
 func (a *audit) emitList(s *Source, c *change) error {
 	o := &object{gvk: c.list.kind}
 	if len(c.list.items) > 0 {

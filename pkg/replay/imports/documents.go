@@ -64,8 +64,8 @@ func (d *document) syntaxError(err error) error {
 type DocumentError struct {
 	// Number counts the documents from 1.
 	Number int
-	// Line, from 1, and Offset, from 0, are where the mistake is or where the document begins, in the input after it was
-	// decompressed.
+	// Line, from 1, and Offset, from 0, are where the mistake is or where the document begins, in the input after it
+	// was decompressed.
 	Line   int
 	Offset int64
 	err    error

@@ -370,7 +370,7 @@ func TestTools(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		got, err := lines(s)
-		if !errors.Is(err, io.EOF) {
+		if !errors.Is(err, io.EOF) { // they were not cut off
 			t.Errorf("%s: %v", file, err)
 		}
 		got = fmt.Sprintf("form %s\n%sskipped %v\n", s.Header().Imported, got, s.Skipped())

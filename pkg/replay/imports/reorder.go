@@ -17,8 +17,8 @@ const (
 	maxWaiting = 10_000
 )
 
-// reorder puts changes in the order of their times, and those of one object in the order of their resource versions. The
-// zero value is empty.
+// reorder puts changes in the order of their times, and those of one object in the order of their resource versions.
+// The zero value is empty.
 type reorder struct {
 	waiting  changeHeap
 	byObject map[objectName][]*waitingChange

@@ -72,8 +72,8 @@ func parseObject(text []byte, kind schema.GroupVersionKind) (*object, error) {
 	return o, nil
 }
 
-// of returns the stream of an object, which is made if the object is its first. resource is the plural name of the kind,
-// empty if it is not known.
+// of returns the stream of an object, which is made if the object is its first. resource is the plural name of the
+// kind, empty if it is not known.
 func (s *streams) of(o *object, resource string) *replay.Stream {
 	s.define(o)
 	if stream := s.numbers[o.gvk]; stream != nil {

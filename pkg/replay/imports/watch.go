@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// watchEvents are documents {"type": …, "object": …}, as `kubectl get -w --output-watch-events -o json` prints them, and
-// as `?watch=1` answers them. kubectl prints what it listed before the watch as ADDED, which nothing tells from objects
-// that are new.
+// watchEvents are documents {"type": …, "object": …}, as `kubectl get -w --output-watch-events -o json` prints them,
+// and as `?watch=1` answers them. kubectl prints what it listed before the watch as ADDED, which nothing tells from
+// objects that are new.
 type watchEvents struct {
 	last int // the stream of the event before
 }

@@ -13,8 +13,8 @@ import (
 // errDirectory is the error of a file that is a directory.
 var errDirectory = errors.New("it is a directory")
 
-const readableHint = "read are recordings of `kubectl reconcile record`, watch events and objects of kubectl (-o json), " +
-	"lists, manifests and audit logs, also compressed by gzip or zstd"
+const readableHint = "read are recordings of `kubectl reconcile record`, watch events and objects of kubectl " +
+	"(-o json), lists, manifests and audit logs, also compressed by gzip or zstd"
 
 // named returns how errors call a file.
 func named(name string) string {

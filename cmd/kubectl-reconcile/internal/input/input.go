@@ -18,8 +18,8 @@ import (
 // stdin is the name of standard input on a command line.
 const stdin = "-"
 
-// Open opens files as one recording: "-" is standard input. What a file is, its content says: a recording, or an import.
-// Several are merged: by time, and where there are no times by resource version.
+// Open opens files as one recording: "-" is standard input. What a file is, its content says: a recording, or an
+// import. Several are merged: by time, and where there are no times by resource version.
 //
 // The recording is read as it arrives by Next, which blocks while a pipe does. Info and Seek need the end. Records stay
 // valid. close must be called after the last use, also while Next blocks, if standard input can be closed.

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func merge(files []*opened) (replay.Recording, error) {
 	}
 	m := &merged{head: head, streams: map[streamKey]*joined{}}
 	for _, f := range files {
-		m.parts = append(m.parts, &part{source: f.Recording, file: f, streams: map[int]*joined{}, lists: map[*joined]bool{}})
+		m.parts = append(m.parts, &part{file: f, streams: map[int]*joined{}, lists: map[*joined]bool{}})
 	}
 	return newBuffered(m), nil
 }
@@ -49,7 +50,8 @@ func mergedHeader(files []*opened) (replay.Header, error) {
 		if out.Imported != h.Imported {
 			out.Imported = ""
 		}
-		out.Tool, out.Server, out.Context = either(out.Tool, h.Tool), either(out.Server, h.Server), either(out.Context, h.Context)
+		out.Tool, out.Server = cmp.Or(out.Tool, h.Tool), cmp.Or(out.Server, h.Server)
+		out.Context = cmp.Or(out.Context, h.Context)
 		if !h.Start.IsZero() && (out.Start.IsZero() || h.Start.Before(out.Start)) {
 			out.Start = h.Start
 		}
@@ -58,16 +60,9 @@ func mergedHeader(files []*opened) (replay.Header, error) {
 	return out, nil
 }
 
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // merged is a Source of several files. Their records are in order of time, those without times before. Records without
-// times are in the order of their resource versions, which are of one store, and so tell the order across kinds: each as
-// if it had at least the version of those before it in its file.
+// times are in the order of their resource versions, which are of one store, and so tell the order across kinds: each
+// as if it had at least the version of those before it in its file.
 type merged struct {
 	head    replay.Header
 	parts   []*part
@@ -82,7 +77,6 @@ type merged struct {
 
 // part is a file that is merged.
 type part struct {
-	source  replay.Source
 	file    *opened
 	next    *replay.Record
 	version string // the newest version of the records up to next
@@ -184,7 +178,7 @@ func (m *merged) fill(p *part) error {
 	if p.next != nil || p.done {
 		return nil
 	}
-	r, err := p.source.Next()
+	r, err := p.file.Next()
 	var torn *replay.TornError
 	switch {
 	case errors.Is(err, io.EOF), errors.As(err, &torn):

@@ -31,8 +31,8 @@ func MomentError(err error) error {
 	case errors.As(err, &outside):
 		return cli.WithHint(err, "start and end name its first and its last moment")
 	case errors.As(err, &moment):
-		return cli.WithHint(err, "a moment is a time, as 10:04:05 or 2026-11-27T10:04:05Z, a time since the beginning, as "+
-			"+90s, or before the end, as -2m, a record, as #120, a resourceVersion, start or end")
+		return cli.WithHint(err, "a moment is a time, as 10:04:05 or 2026-11-27T10:04:05Z, a time since the "+
+			"beginning, as +90s, or before the end, as -2m, a record, as #120, a resourceVersion, start or end")
 	}
 	return err
 }

@@ -1,8 +1,6 @@
 package input
 
 import (
-	"fmt"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -30,10 +28,11 @@ func Notes(info *replay.Info) []string {
 		n := cli.Plural(int(s.Count), "write")
 		switch s.Reason {
 		case replay.SkipNoContent:
-			out = append(out, fmt.Sprintf("%s without content left out: the audit level of them is Metadata or Request, "+
-				"or what they deleted was not known", n))
+			out = append(out, n+" without content left out: their audit level is Metadata or Request, or what they "+
+				"deleted was not known")
 		case replay.SkipSubresource:
-			out = append(out, n+" to subresources left out: the answers are not the objects, as for bindings and evictions")
+			out = append(out, n+" to subresources left out: the answers are not the objects, as for bindings and "+
+				"evictions")
 		}
 	}
 	return out

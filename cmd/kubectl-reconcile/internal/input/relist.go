@@ -6,8 +6,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// joined is a stream that is in one file or in several. What a later file begins with is compared with what is known: the
-// list of a recording that continues another one, and events that both have.
+// joined is a stream that is in one file or in several. What a later file begins with is compared with what is known:
+// the list of a recording that continues another one, and events that both have.
 type joined struct {
 	stream replay.Stream
 	// known has the last records of the objects that are there, gone the versions of those that were deleted.
