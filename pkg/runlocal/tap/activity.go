@@ -88,3 +88,17 @@ func currentActivity() *activity {
 	}
 	return noActivity
 }
+
+// Current returns the controller, the key and the reconcile that the calling goroutine works for, or the one that has
+// started it: for what serves the requests of controllers in this process. All are zero if it works for none; key and id
+// are zero outside of reconciles.
+func Current() (controller, key string, id trace.ReconcileID) {
+	a := currentActivity()
+	if a.controller != nil {
+		controller = a.controller.name
+	}
+	if a.reconcile != nil {
+		controller, key, id = a.reconcile.c.name, a.reconcile.key, a.reconcile.id
+	}
+	return controller, key, id
+}

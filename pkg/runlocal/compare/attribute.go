@@ -1,0 +1,223 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// change is one recorded event: an object before and after it.
+type change struct {
+	resource        schema.GroupResource
+	namespace, name string
+	verb            Verb   // empty if the event shows no write, such as the end of a deletion that had begun
+	before, after   fields // nil if there is none
+
+	changed []inspect.Change // set by changes
+	known   bool             // changed is set
+}
+
+// newChange finds out what an event did. Either of before and after may be nil.
+func newChange(resource schema.GroupResource, namespace, name string, before, after fields) *change {
+	c := &change{resource: resource, namespace: namespace, name: name, before: before, after: after}
+	switch {
+	case before == nil && after == nil:
+	case before == nil:
+		c.verb = VerbCreate
+	case after == nil:
+		if !before.isDeleting() {
+			c.verb = VerbDelete
+		}
+	case !before.isDeleting() && after.isDeleting():
+		c.verb = VerbDelete
+	case c.onlyStatus():
+		c.verb = VerbUpdateStatus
+	case len(c.changes()) > 0:
+		c.verb = VerbUpdate
+	}
+	return c
+}
+
+// changes returns what differs between before and after, without metadata that the API sets.
+func (c *change) changes() []inspect.Change {
+	if c.known {
+		return c.changed
+	}
+	c.known = true
+	all, err := inspect.Changes(object(c.before), object(c.after))
+	if err != nil {
+		return nil
+	}
+	c.changed = slices.DeleteFunc(all, func(one inspect.Change) bool { return one.Path == "metadata.generation" })
+	return c.changed
+}
+
+func object(f fields) *unstructured.Unstructured {
+	if f == nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: f}
+}
+
+func (c *change) paths() []string {
+	out := make([]string, len(c.changes()))
+	for i, one := range c.changes() {
+		out[i] = one.Path
+	}
+	return out
+}
+
+func (c *change) onlyStatus() bool {
+	changes := c.changes()
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(one inspect.Change) bool {
+		return one.Path != "status" && !strings.HasPrefix(one.Path, "status.")
+	})
+}
+
+// newest returns the object after the event, or what was deleted.
+func (c *change) newest() fields {
+	if c.after != nil {
+		return c.after
+	}
+	return c.before
+}
+
+func (c *change) label(name string) string { return c.newest().text("metadata", "labels", name) }
+
+// owner returns the name of the controller owner of that kind, of before if the change removes it; "" if there is none.
+func (c *change) owner(kind string) string {
+	for _, version := range []fields{c.after, c.before} {
+		if owner := version.controllerOwner(); owner != nil && owner.text("kind") == kind {
+			return owner.text("name")
+		}
+	}
+	return ""
+}
+
+// known looks up objects as they were before the event: nil if there is none.
+type known interface {
+	find(resource schema.GroupResource, namespace, name string) fields
+	// owned yields the objects of a resource in a namespace.
+	list(resource schema.GroupResource, namespace string) []fields
+}
+
+// effect says which controller made a change, and for which key of its queue.
+type effect struct {
+	controller string
+	// key is empty if it is not known.
+	key string
+	// reconcile and causes are those of the recorded trace, if there is one.
+	reconcile trace.ReconcileID
+	causes    []trace.Cause
+}
+
+// verdict is what attribute finds out.
+type verdict int
+
+const (
+	isInput  verdict = iota
+	isEffect         // of a controller that is compared
+	isUnattributed
+)
+
+// attribute finds out who made a change by its kind, its fields, its owner and the field managers: for recordings that
+// have no trace. The result is isUnattributed if one of the compared controllers may have made it, or somebody else.
+func attribute(compared []string, state known, c *change) (verdict, effect) {
+	if c.verb == "" {
+		return isInput, effect{}
+	}
+	uncertain := false
+	for _, controller := range compared {
+		for _, r := range rulesOf(controller) {
+			if !r.matches(c) {
+				continue
+			}
+			switch writer := c.writer(r.scale); {
+			case writer == otherWriter:
+				continue
+			case r.when != nil && !r.when(state, c), r.when == nil && writer == unknownWriter && c.verb == VerbDelete:
+				uncertain = true
+				continue
+			}
+			key, _ := r.key(c)
+			return isEffect, effect{controller: controller, key: key}
+		}
+	}
+	if uncertain {
+		return isUnattributed, effect{}
+	}
+	return isInput, effect{}
+}
+
+// writer is who made a change, as far as managedFields tell.
+type writer int
+
+const (
+	unknownWriter writer = iota
+	managerWriter        // kube-controller-manager, whose controllers are one manager
+	otherWriter
+)
+
+// writer returns who made the change. Deletions name no one, and managedFields may have been left out.
+func (c *change) writer(scale bool) writer {
+	if c.verb == VerbDelete || len(c.after.maps("metadata", "managedFields")) == 0 {
+		return unknownWriter
+	}
+	subresource := ""
+	switch {
+	case c.verb == VerbUpdateStatus:
+		subresource = "status"
+	case scale:
+		subresource = "scale"
+	}
+	ours, others := c.managers(subresource)
+	switch {
+	case ours:
+		return managerWriter
+	case others:
+		return otherWriter
+	}
+	return unknownWriter // only fields were removed, or managedFields have none of them
+}
+
+// managers reports whether kube-controller-manager has written a field that changed, by the subresource, and whether
+// others have. Of a creation that is whoever has any field.
+func (c *change) managers(subresource string) (ours, others bool) {
+	isOurs := func(w inspect.Writer) bool {
+		return w.Manager == controllers.FieldManager && w.Subresource == subresource
+	}
+	if c.verb == VerbCreate {
+		for _, m := range inspect.FieldsByManager(object(c.after)) {
+			if isOurs(m.Writer) {
+				ours = true
+			} else {
+				others = true
+			}
+		}
+		return ours, others
+	}
+	for _, one := range c.changes() {
+		path, err := inspect.ParseFieldPath(one.Path)
+		if err != nil || one.New == nil {
+			continue
+		}
+		value, err := inspect.FieldOwners(object(c.after), path)
+		if err != nil {
+			continue
+		}
+		for _, owner := range value.Owners {
+			if isOurs(owner.Writer) {
+				ours = true
+			} else {
+				others = true
+			}
+		}
+	}
+	return ours, others
+}

@@ -1,0 +1,241 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// fields is an object as JSON values.
+type fields map[string]any
+
+// parse decodes an object. Its numbers are int64 or float64.
+func parse(data []byte) (fields, error) {
+	var out map[string]any
+	if err := utiljson.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("decoding an object: %w", err)
+	}
+	if out == nil {
+		return nil, fmt.Errorf("decoding an object: it is null")
+	}
+	return out, nil
+}
+
+// at returns the value at a path of names; nil if there is none.
+func (f fields) at(path ...string) any {
+	var v any = map[string]any(f)
+	for _, name := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+func (f fields) text(path ...string) string {
+	s, _ := f.at(path...).(string)
+	return s
+}
+
+// number returns the whole number at a path, or def if there is none.
+func (f fields) number(def int64, path ...string) int64 {
+	switch n := f.at(path...).(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return def
+}
+
+func (f fields) list(path ...string) []any {
+	l, _ := f.at(path...).([]any)
+	return l
+}
+
+// maps returns those entries of the list at a path that are maps.
+func (f fields) maps(path ...string) []fields {
+	var out []fields
+	for _, entry := range f.list(path...) {
+		if m, ok := entry.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// isDeleting reports whether the deletion of the object has begun.
+func (f fields) isDeleting() bool { return f.at("metadata", "deletionTimestamp") != nil }
+
+// controllerOwner returns the owner reference of the controller; nil if there is none.
+func (f fields) controllerOwner() fields {
+	for _, owner := range f.maps("metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return owner
+		}
+	}
+	return nil
+}
+
+// volatile are the metadata that the API sets, or that differ from one run to the next.
+var volatile = []string{
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
+	"resourceVersion", "selfLink", "uid",
+}
+
+// comparable returns a copy of the part of an object that a write of that verb sets, without what differs from one run
+// to the next: times, and with generated also the name.
+func comparable(obj fields, verb Verb, generated bool) fields {
+	out := fields{}
+	if verb == VerbUpdateStatus {
+		if status := prune(obj["status"], true); status != nil {
+			out["status"] = status
+		}
+		return out
+	}
+	for name, value := range obj {
+		switch name {
+		case "apiVersion", "kind", "status":
+			continue
+		case "metadata":
+			value = metadataOf(value, generated)
+		default:
+			value = prune(value, false)
+		}
+		if value != nil {
+			out[name] = value
+		}
+	}
+	stripAdmission(out)
+	return out
+}
+
+func metadataOf(v any, generated bool) any {
+	m, _ := v.(map[string]any)
+	kept := map[string]any{}
+	for name, value := range m {
+		if slices.Contains(volatile, name) || generated && name == "name" || name == "generateName" || name == "namespace" {
+			continue
+		}
+		kept[name] = value
+	}
+	return prune(kept, true)
+}
+
+// timeWord takes the place of times.
+const timeWord = "<time>"
+
+// prune returns a copy without nulls, and without maps and lists that are empty; nil if nothing is left. With times, a
+// word takes the place of each time.
+func prune(v any, times bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, value := range v {
+			if kept := prune(value, times); kept != nil {
+				out[name] = kept
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, entry := range v {
+			kept := prune(entry, times)
+			if kept == nil {
+				kept = map[string]any{} // the number of entries counts
+			}
+			out = append(out, kept)
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case string:
+		if times && isTime(v) {
+			return timeWord
+		}
+	}
+	return v
+}
+
+// isTime reports whether a text is a time as the API writes it.
+func isTime(text string) bool {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[10] != 'T' {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339Nano, text)
+	return err == nil
+}
+
+// stripAdmission removes from pods what admission plugins add, which are others on every cluster: the token of the
+// account, what priorities say, and for how long a node may be unreachable.
+func stripAdmission(obj fields) {
+	spec, _ := obj["spec"].(map[string]any)
+	if spec == nil || spec["containers"] == nil {
+		return
+	}
+	for _, name := range []string{
+		"nodeName", "serviceAccount", "serviceAccountName", "priority", "preemptionPolicy", "imagePullSecrets",
+	} {
+		delete(spec, name)
+	}
+	keepEntries(spec, "tolerations", func(entry fields) bool {
+		return !strings.HasPrefix(entry.text("key"), "node.kubernetes.io/") || entry.text("effect") != "NoExecute" ||
+			entry.at("tolerationSeconds") == nil
+	})
+	isToken := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") }
+	keepEntries(spec, "volumes", func(entry fields) bool { return !isToken(entry.text("name")) })
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, container := range (fields{"list": spec[list]}).maps("list") {
+			keepEntries(container, "volumeMounts", func(entry fields) bool { return !isToken(entry.text("name")) })
+		}
+	}
+}
+
+// keepEntries removes the entries of a list for which keep reports false, and the list if none is left.
+func keepEntries(in map[string]any, name string, keep func(fields) bool) {
+	list, _ := in[name].([]any)
+	if list == nil {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(list), func(entry any) bool {
+		m, ok := entry.(map[string]any)
+		return ok && !keep(m)
+	})
+	if len(kept) == 0 {
+		delete(in, name)
+		return
+	}
+	in[name] = kept
+}
+
+// differences returns what differs between two results of comparable.
+func differences(recorded, replayed fields) []inspect.Change {
+	changes, err := inspect.Changes(&unstructured.Unstructured{Object: recorded},
+		&unstructured.Unstructured{Object: replayed})
+	if err != nil { // cannot happen: they are JSON values
+		return []inspect.Change{{New: err.Error()}}
+	}
+	return changes
+}
+
+// contentText is a text by which contents are equal.
+func contentText(content fields) string {
+	text, err := json.Marshal(content) // sorts the names of fields
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,0 +1,22 @@
+// Package compare plays a recording again, lets real controllers run on it, and compares what they write with what was
+// recorded.
+//
+// The events of a recording are inputs, or effects of the controllers that are compared. Inputs are played in the order
+// in which they were written. Effects are withheld: a write of a controller is compared with the next withheld effect of
+// the same key, and if it is the same, it is answered with the recorded object, whose event is then played. So the
+// controllers see the objects, names and uids of the recording. What is not the same ends the comparison of its key, and
+// the effects of that key become inputs.
+//
+//	rules.go     what each controller writes, and which key of its queue that belongs to
+//	attribute.go which events are effects, and of whom; reasons.go why a controller deletes
+//	load.go      the events of a recording, in the order in which they were written; traced.go its trace
+//	content.go   objects without what differs from run to run; decode.go the objects that controllers send
+//	match.go     withheld effects, and the writes that match them
+//	times.go     recorded times as times of the run
+//	handler.go   writes of controllers are answered in the place of the API
+//	run.go       Run: the inputs, and when each key is reconciled
+//	result.go    Result: what was the same, and what was not
+//
+// A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
+// the key, or has gone on for a while without one, and are then reconciled one at a time.
+package compare

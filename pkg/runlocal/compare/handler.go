@@ -1,0 +1,261 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// caller is who has sent a request, and what it works on.
+type caller struct {
+	keyID
+	reconcile trace.ReconcileID
+}
+
+// handler answers the writes of the compared controllers, and passes all other requests on.
+type handler struct {
+	next http.Handler
+	// who returns who has sent a request; false for others than the compared controllers.
+	who func(*http.Request) (caller, bool)
+	// write compares a write, and returns how it is to be answered.
+	write func(context.Context, *write) answer
+}
+
+var _ http.Handler = (*handler)(nil)
+
+// answer is how a write is answered.
+type answer struct {
+	// object is the name of the object to answer with; "" answers a deletion.
+	name string
+	// refused, if it is not empty, is why the write is refused, with the code and the reason.
+	refused string
+	code    int
+	reason  metav1.StatusReason
+}
+
+// maxBody bounds the body of a request, as the API server does.
+const maxBody = 3 << 20
+
+// uncompared are resources whose writes are not compared: who is leader, and what controllers report beside their work.
+var uncompared = []schema.GroupResource{
+	{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
+	{Group: "coordination.k8s.io", Resource: "leases"},
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	info, ok := genericapirequest.RequestInfoFrom(req.Context())
+	if !ok || !info.IsResourceRequest || !isWrite(info.Verb) || req.URL.Query().Has("dryRun") {
+		h.next.ServeHTTP(w, req)
+		return
+	}
+	from, ours := h.who(req)
+	if !ours {
+		h.next.ServeHTTP(w, req)
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
+	if err != nil {
+		respond(w, answer{refused: err.Error(), code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest})
+		return
+	}
+	for _, gr := range uncompared {
+		if gr.Group == info.APIGroup && gr.Resource == info.Resource {
+			h.accept(w, req, info, body)
+			return
+		}
+	}
+	made, err := h.read(req, info, from, body)
+	if err != nil {
+		respond(w, answer{refused: err.Error(), code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest})
+		return
+	}
+	a := h.write(req.Context(), made)
+	if a.refused != "" || a.name == "" {
+		respond(w, a)
+		return
+	}
+	code := http.StatusOK
+	if made.verb == VerbCreate {
+		code = http.StatusCreated
+	}
+	h.get(w, req, info, a.name, code)
+}
+
+func isWrite(verb string) bool {
+	switch verb {
+	case "create", "update", "patch", "delete":
+		return true
+	}
+	return false
+}
+
+// accept answers a write that is not compared with what was sent.
+func (h *handler) accept(w http.ResponseWriter, req *http.Request, info *genericapirequest.RequestInfo, body []byte) {
+	if info.Verb != "create" && info.Verb != "update" {
+		respond(w, answer{})
+		return
+	}
+	if contentType := req.Header.Get("Content-Type"); contentType != "" {
+		w.Header().Set("Content-Type", contentType)
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// read makes out what a request writes.
+func (h *handler) read(
+	req *http.Request, info *genericapirequest.RequestInfo, from caller, body []byte,
+) (*write, error) {
+	out := &write{keyID: from.keyID, reconcile: from.reconcile, object: trace.Object{
+		Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+		Namespace: info.Namespace, Name: info.Name,
+	}}
+	var obj fields
+	var err error
+	switch info.Verb {
+	case "create":
+		out.verb = VerbCreate
+		if info.Subresource != "" {
+			return nil, fmt.Errorf("%s/%s cannot be created here", info.Resource, info.Subresource)
+		}
+		if obj, err = decode(body); err == nil {
+			out.object.Name = obj.text("metadata", "name")
+			out.generated = out.object.Name == ""
+		}
+	case "update":
+		obj, err = decode(body)
+	case "patch":
+		obj, err = h.tryPatch(req, info, body)
+	case "delete":
+		out.verb = VerbDelete
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.verb == "" {
+		out.verb = VerbUpdate
+		if info.Subresource == "status" {
+			out.verb = VerbUpdateStatus
+		}
+	}
+	out.object.Kind = obj.text("kind")
+	out.content = comparable(obj, out.verb, out.generated)
+	return out, nil
+}
+
+// tryPatch returns what the object would be after a patch, or after a write of the subresource scale.
+func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInfo, body []byte) (fields, error) {
+	try := req.Clone(req.Context())
+	try.URL.RawQuery = url.Values{"dryRun": {metav1.DryRunAll}, "fieldManager": req.URL.Query()["fieldManager"],
+		"force": req.URL.Query()["force"]}.Encode()
+	try.Header.Set("Accept", "application/json")
+	try.Body = io.NopCloser(bytes.NewReader(body))
+	answered := newMemoryResponse()
+	h.next.ServeHTTP(answered, try)
+	if answered.code >= http.StatusBadRequest {
+		var status metav1.Status
+		if json.Unmarshal(answered.body.Bytes(), &status) == nil && status.Message != "" {
+			return nil, fmt.Errorf("patching %s %q: %s", info.Resource, info.Name, status.Message)
+		}
+		return nil, fmt.Errorf("patching %s %q: %d", info.Resource, info.Name, answered.code)
+	}
+	return parse(answered.body.Bytes())
+}
+
+// get answers a write with an object, as it is read.
+func (h *handler) get(
+	w http.ResponseWriter, req *http.Request, info *genericapirequest.RequestInfo, name string, code int,
+) {
+	read := *info
+	read.Verb, read.Subresource, read.Name = "get", "", name
+	read.Parts = []string{info.Resource, name}
+	path := "/" + info.APIPrefix
+	if info.APIGroup != "" {
+		path += "/" + info.APIGroup
+	}
+	path += "/" + info.APIVersion
+	if info.Namespace != "" {
+		path += "/namespaces/" + url.PathEscape(info.Namespace)
+	}
+	path += "/" + info.Resource + "/" + url.PathEscape(name)
+	read.Path = path
+	get := req.Clone(genericapirequest.WithRequestInfo(req.Context(), &read))
+	get.Method, get.Body, get.ContentLength = http.MethodGet, http.NoBody, 0
+	get.Header.Del("Content-Type")
+	get.URL.Path, get.URL.RawPath, get.URL.RawQuery = path, "", ""
+	get.RequestURI = path
+	h.next.ServeHTTP(&codeWriter{ResponseWriter: w, ok: code}, get)
+}
+
+// codeWriter replaces the code 200.
+type codeWriter struct {
+	http.ResponseWriter
+	ok int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *codeWriter) WriteHeader(code int) {
+	if code == http.StatusOK {
+		code = c.ok
+	}
+	c.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (c *codeWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// respond answers with a Status.
+func respond(w http.ResponseWriter, a answer) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusSuccess, Code: http.StatusOK,
+	}
+	if a.refused != "" {
+		status.Status, status.Message, status.Code, status.Reason = metav1.StatusFailure, a.refused, int32(a.code), a.reason
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // a client that is gone needs no answer
+}
+
+// memoryResponse keeps an answer.
+type memoryResponse struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func newMemoryResponse() *memoryResponse {
+	return &memoryResponse{header: http.Header{}, code: http.StatusOK}
+}
+
+// Header implements http.ResponseWriter.
+func (m *memoryResponse) Header() http.Header { return m.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (m *memoryResponse) WriteHeader(code int) { m.code = code }
+
+// Write implements http.ResponseWriter.
+func (m *memoryResponse) Write(p []byte) (int, error) { return m.body.Write(p) }
+
+// Flush implements http.Flusher.
+func (m *memoryResponse) Flush() {}
+
+// CloseNotify implements http.CloseNotifier, which upstream's response wrappers require.
+func (m *memoryResponse) CloseNotify() <-chan bool { return nil }
+
+// isScale reports whether a write is one of the subresource scale.
+func isScale(info *genericapirequest.RequestInfo) bool { return strings.EqualFold(info.Subresource, "scale") }

@@ -1,0 +1,256 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// event is a recorded event of an object.
+type event struct {
+	record *replay.Record
+	stream *replay.Stream
+	// order is the resource version by which events of different streams are put in order.
+	order uint64
+	// verb is what the event did; empty if it shows no write.
+	verb Verb
+	// effect is set if a controller that is compared made the change; nil for inputs. Effects have the content that the
+	// controller wrote, and what it changed.
+	effect  *effect
+	content fields
+	changes []inspect.Change
+	// generated is true for the creation of an object whose name the API made.
+	generated bool
+	// played is set once the event is delivered.
+	played bool
+}
+
+func (e *event) isDeletion() bool { return e.record.Type == replay.TypeDeleted }
+
+// id is the object of an event in the form of a trace.
+func (e *event) id() trace.Object {
+	return trace.Object{
+		Group: e.stream.Group, Version: e.stream.Version, Resource: e.stream.Resource, Kind: e.stream.Kind,
+		Namespace: e.record.Namespace, Name: e.record.Name, UID: e.record.UID,
+	}
+}
+
+// recorded is a part of a recording in memory.
+type recorded struct {
+	streams []*replay.StreamState
+	// objects are those at the beginning.
+	objects []*event
+	events  []*event
+	start   time.Time // zero if there are no times
+	writes  *tracedWrites
+	result  *Result // the counts that are known after reading
+}
+
+// MaxBytes bounds the objects of the events that a run keeps in memory.
+const MaxBytes = 1 << 30
+
+// TooLargeError is the error for a recording with more than MaxBytes of objects after the moment where a run begins.
+type TooLargeError struct{ Bytes int64 }
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the events to compare have more than %d MB of objects", e.Bytes>>20)
+}
+
+// ErrNoEvents is the error for a recording with nothing to compare.
+var ErrNoEvents = errors.New("the recording has no changes of what these controllers write")
+
+// load reads the events after a moment of the resources that are wanted.
+func load(
+	ctx context.Context, recording replay.Recording, from replay.Moment, wanted func(schema.GroupResource) bool,
+) (*recorded, error) {
+	state, err := recording.Seek(from)
+	if err != nil {
+		return nil, err
+	}
+	out := &recorded{start: state.Time, writes: newTracedWrites(), result: &Result{}}
+	streams := map[int]*replay.Stream{}
+	for _, stream := range state.Streams() {
+		streams[stream.Number] = &stream.Stream
+		out.streams = append(out.streams, stream)
+	}
+	for key, record := range state.Objects() {
+		if stream := streams[key.Stream]; stream != nil && wanted(stream.GroupResource()) {
+			out.objects = append(out.objects, &event{record: record, stream: stream})
+		}
+	}
+	if err := out.read(ctx, recording, streams, wanted); err != nil {
+		return nil, err
+	}
+	if out.start.IsZero() && len(out.events) > 0 {
+		out.start = out.events[0].record.Time
+	}
+	out.sort()
+	return out, nil
+}
+
+// read reads the records after the state.
+func (l *recorded) read(
+	ctx context.Context, recording replay.Recording, streams map[int]*replay.Stream,
+	wanted func(schema.GroupResource) bool,
+) error {
+	size := int64(0)
+	for ctx.Err() == nil {
+		r, err := recording.Next()
+		switch torn := (*replay.TornError)(nil); {
+		case errors.Is(err, io.EOF), errors.As(err, &torn):
+			return nil // what is there can be compared
+		case err != nil:
+			return err
+		}
+		switch {
+		case r.Type == replay.TypeStream && r.NewStream != nil:
+			stream := *r.NewStream
+			streams[r.Stream] = &stream
+			l.streams = append(l.streams, &replay.StreamState{Stream: stream})
+		case r.Type == replay.TypeGap:
+			l.result.Gaps++
+		case r.Type == replay.TypeTrace:
+			l.writes.add(r.Object)
+		case r.Type.HasObject():
+			stream := streams[r.Stream]
+			if stream == nil || !wanted(stream.GroupResource()) {
+				continue
+			}
+			if size += int64(len(r.Object)); size > MaxBytes {
+				return &TooLargeError{Bytes: MaxBytes}
+			}
+			l.events = append(l.events, &event{record: r.Clone(), stream: stream})
+		}
+	}
+	return ctx.Err()
+}
+
+// sort puts the events in the order in which they were written: they arrived by a watch for each stream, of which one
+// may be late. What a relist has shown stays where it is.
+func (l *recorded) sort() {
+	newest := uint64(0)
+	for _, ev := range l.events {
+		version, err := strconv.ParseUint(ev.record.ResourceVersion, 10, 64)
+		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem {
+			version = newest
+		}
+		ev.order = version
+		newest = max(newest, version)
+	}
+	sort.SliceStable(l.events, func(i, j int) bool { return l.events[i].order < l.events[j].order })
+}
+
+// index are the objects that are known while events are read one after the other.
+type index map[schema.GroupResource]map[string]fields
+
+var _ known = index{}
+
+func (x index) set(ev *event, obj fields) {
+	resource := ev.stream.GroupResource()
+	if x[resource] == nil {
+		x[resource] = map[string]fields{}
+	}
+	key := joinKey(ev.record.Namespace, ev.record.Name)
+	if obj == nil {
+		delete(x[resource], key)
+		return
+	}
+	x[resource][key] = obj
+}
+
+// find implements known.
+func (x index) find(resource schema.GroupResource, namespace, name string) fields {
+	return x[resource][joinKey(namespace, name)]
+}
+
+// list implements known. The order is not defined.
+func (x index) list(resource schema.GroupResource, namespace string) []fields {
+	var out []fields
+	for _, obj := range x[resource] {
+		if obj.text("metadata", "namespace") == namespace {
+			out = append(out, obj)
+		}
+	}
+	return out
+}
+
+// attribute finds out which events are effects of the controllers, by their short names. Objects that cannot be read
+// are an error: nothing after them would be right.
+func (l *recorded) attribute(compared []string) error {
+	state := index{}
+	for _, ev := range l.objects {
+		obj, err := parse(ev.record.Object)
+		if err != nil {
+			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
+		}
+		state.set(ev, obj)
+	}
+	for _, ev := range l.events {
+		if err := l.attributeEvent(compared, state, ev); err != nil {
+			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
+		}
+	}
+	return nil
+}
+
+func (l *recorded) attributeEvent(compared []string, state index, ev *event) error {
+	obj, err := parse(ev.record.Object)
+	if err != nil {
+		return err
+	}
+	resource := ev.stream.GroupResource()
+	before, after := state.find(resource, ev.record.Namespace, ev.record.Name), obj
+	if before != nil && obj.text("metadata", "uid") != before.text("metadata", "uid") {
+		before = nil // it was deleted and made again, and nothing showed the deletion
+	}
+	if ev.isDeletion() {
+		after = nil
+		if before == nil {
+			before = obj
+		}
+	}
+	c := newChange(resource, ev.record.Namespace, ev.record.Name, before, after)
+	ev.verb = c.verb
+	defer state.set(ev, after)
+	if ev.record.Relisted || ev.record.Type == replay.TypeListItem {
+		l.result.Relisted++
+		return nil
+	}
+	switch by, made := l.who(compared, state, ev, c); by {
+	case isEffect:
+		ev.effect, ev.changes = &made, c.changes()
+		ev.generated = c.verb == VerbCreate && obj.text("metadata", "generateName") != ""
+		ev.content = comparable(obj, c.verb, ev.generated)
+	case isUnattributed:
+		l.result.Unattributed++
+	case isInput:
+	}
+	return nil
+}
+
+// who returns who made a change: by the trace for controllers that it has, else by attribute.
+func (l *recorded) who(compared []string, state known, ev *event, c *change) (verdict, effect) {
+	if c.verb == "" {
+		return isInput, effect{}
+	}
+	if made := l.writes.find(ev); made != nil {
+		if slices.Contains(compared, made.controller) {
+			return isEffect, *made
+		}
+		return isInput, effect{}
+	}
+	untraced := slices.DeleteFunc(slices.Clone(compared), func(name string) bool { return l.writes.traced[name] })
+	return attribute(untraced, state, c)
+}

@@ -1,0 +1,151 @@
+package compare
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Deletions name no one. The functions below report whether a controller has a reason for one, by what it knows.
+
+// ownerStays reports whether the owner is there and stays: else the garbage collector deletes.
+func ownerStays(state known, c *change) bool { return standingOwner(state, c) != nil }
+
+// standingOwner returns the controller owner, if it is there and is not being deleted; nil otherwise.
+func standingOwner(state known, c *change) fields {
+	ref := c.newest().controllerOwner()
+	if ref == nil {
+		return nil
+	}
+	owner := state.find(ownerResource(ref), c.namespace, ref.text("name"))
+	if owner == nil || owner.isDeleting() || owner.text("metadata", "uid") != ref.text("uid") {
+		return nil
+	}
+	return owner
+}
+
+// ownerResource returns the resource of an owner that is one of upstream's workloads.
+func ownerResource(ref fields) schema.GroupResource {
+	group, _, grouped := strings.Cut(ref.text("apiVersion"), "/")
+	if !grouped {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: strings.ToLower(ref.text("kind")) + "s"}
+}
+
+// wantsFewerPods reports whether the owner has more pods than it wants.
+func wantsFewerPods(state known, c *change) bool {
+	owner := standingOwner(state, c)
+	return owner != nil && int64(len(activePods(state, c, owner))) > owner.number(1, "spec", "replicas")
+}
+
+// activePods returns the pods of the owner that have not ended and are not being deleted, that of the change included.
+func activePods(state known, c *change, owner fields) []fields {
+	var out []fields
+	for _, pod := range state.list(core("pods"), c.namespace) {
+		ref := pod.controllerOwner()
+		if ref == nil || ref.text("uid") != owner.text("metadata", "uid") || pod.isDeleting() || hasEnded(pod) {
+			continue
+		}
+		out = append(out, pod)
+	}
+	return out
+}
+
+func hasEnded(pod fields) bool {
+	phase := pod.text("status", "phase")
+	return phase == "Succeeded" || phase == "Failed"
+}
+
+// statefulSetDeletes reports whether the pod has ended, is of an older revision, or is above the number of replicas.
+func statefulSetDeletes(state known, c *change) bool {
+	owner := standingOwner(state, c)
+	if owner == nil {
+		return false
+	}
+	revision := c.before.text("metadata", "labels", "controller-revision-hash")
+	return hasEnded(c.before) || revision != owner.text("status", "updateRevision") || wantsFewerPods(state, c)
+}
+
+// daemonSetDeletes reports whether the pod has ended or is not of the newest revision, or its node is gone or is not to
+// be used.
+func daemonSetDeletes(state known, c *change) bool {
+	owner := standingOwner(state, c)
+	if owner == nil {
+		return false
+	}
+	if hasEnded(c.before) || c.before.text("metadata", "labels", "controller-revision-hash") !=
+		newestRevision(state, owner) {
+		return true
+	}
+	node := state.find(core("nodes"), "", c.before.text("spec", "nodeName"))
+	return node == nil || len(node.list("spec", "taints")) > 0
+}
+
+// newestRevision returns the hash of the owner's ControllerRevision with the highest number.
+func newestRevision(state known, owner fields) string {
+	newest, hash := int64(0), ""
+	for _, revision := range state.list(apps("controllerrevisions"), owner.text("metadata", "namespace")) {
+		ref := revision.controllerOwner()
+		if ref != nil && ref.text("uid") == owner.text("metadata", "uid") && revision.number(0, "revision") > newest {
+			newest = revision.number(0, "revision")
+			hash = revision.text("metadata", "labels", "controller-revision-hash")
+		}
+	}
+	return hash
+}
+
+// jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants.
+func jobDeletes(state known, c *change) bool {
+	owner := standingOwner(state, c)
+	if owner == nil {
+		return false
+	}
+	for _, condition := range owner.maps("status", "conditions") {
+		switch condition.text("type") {
+		case "Complete", "Failed", "FailureTarget", "SuccessCriteriaMet":
+			if condition.text("status") == "True" {
+				return true
+			}
+		}
+	}
+	return owner.at("spec", "suspend") == true ||
+		int64(len(activePods(state, c, owner))) > owner.number(1, "spec", "parallelism")
+}
+
+// isOldReplicaSet reports whether the Deployment stays and the ReplicaSet is one without replicas, which is no longer
+// needed for a rollback.
+func isOldReplicaSet(state known, c *change) bool {
+	owner := standingOwner(state, c)
+	if owner == nil || c.before.number(1, "spec", "replicas") != 0 {
+		return false
+	}
+	old := int64(-1) // one is in use
+	for _, rs := range state.list(apps("replicasets"), c.namespace) {
+		if ref := rs.controllerOwner(); ref != nil && ref.text("uid") == owner.text("metadata", "uid") && !rs.isDeleting() {
+			old++
+		}
+	}
+	return old > owner.number(10, "spec", "revisionHistoryLimit")
+}
+
+// hasTTL reports whether a job has ended and is to be deleted some time later.
+func hasTTL(_ known, c *change) bool {
+	return c.before.at("spec", "ttlSecondsAfterFinished") != nil && c.before.text("status", "completionTime") != "" ||
+		len(c.before.maps("status", "conditions")) > 0
+}
+
+// isClaimOfSet reports whether a claim is named like those of a StatefulSet.
+func isClaimOfSet(state known, c *change) bool {
+	for _, set := range state.list(apps("statefulsets"), c.namespace) {
+		for _, template := range set.maps("spec", "volumeClaimTemplates") {
+			prefix := template.text("metadata", "name") + "-" + set.text("metadata", "name") + "-"
+			if number, ok := strings.CutPrefix(c.name, prefix); ok && strings.Trim(number, "0123456789") == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isDefaultAccount(_ known, c *change) bool { return c.name == "default" }

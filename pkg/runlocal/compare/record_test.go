@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// patience bounds what a test waits for on a busy machine; nothing is timed by it.
+const patience = 4 * time.Minute
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func selected(t *testing.T, names ...string) []controllers.Controller {
+	t.Helper()
+	cs, err := controllers.Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs
+}
+
+// recordedKinds are the kinds of test recordings.
+var recordedKinds = []replay.Stream{
+	{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true, HasStatus: true},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet", Resource: "replicasets", Namespaced: true, HasStatus: true},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Namespaced: true, HasStatus: true},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet", Resource: "daemonsets", Namespaced: true, HasStatus: true},
+	{Group: "apps", Version: "v1", Kind: "ControllerRevision", Resource: "controllerrevisions", Namespaced: true},
+	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true, HasStatus: true},
+	{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, HasStatus: true},
+	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true, HasStatus: true},
+	{Version: "v1", Kind: "Node", Resource: "nodes", HasStatus: true},
+	{Version: "v1", Kind: "Namespace", Resource: "namespaces", HasStatus: true},
+}
+
+// lines is a sink that keeps the trace.
+type lines struct{ text bytes.Buffer }
+
+// record returns what happens in a sandbox when each of the texts, manifests, is applied, and all has settled after it.
+// With traced the recording has the trace too.
+func record(t *testing.T, traced bool, names []string, texts ...string) *replay.Memory {
+	t.Helper()
+	ctx := within(t)
+	kept := &lines{}
+	var sinks []trace.Sink
+	if traced {
+		sinks = append(sinks, trace.NewWriter(&kept.text))
+	}
+	s, err := runlocal.Start(ctx, runlocal.Options{
+		API: api.Options{DefaultServiceAccounts: true, History: 1 << 16}, Controllers: selected(t, names...), Nodes: 3,
+		Recorder: trace.NewRecorder(clock.RealClock{}, sinks...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if _, err := s.Apply(ctx, "default", manifest(t, text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WaitSettled(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := fromWrites(t, s.Server())
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(kept.text.Bytes()) {
+		out.Append(&replay.Record{Type: replay.TypeTrace, Object: line, Time: out.Records[len(out.Records)-1].Time})
+	}
+	return out
+}
+
+func manifest(t *testing.T, text string) []runlocal.Manifest {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return []runlocal.Manifest{{Source: "test.yaml", Object: u}}
+}
+
+// fromWrites makes a recording of the writes of an API server, ten milliseconds apart.
+func fromWrites(t *testing.T, server *api.Server) *replay.Memory {
+	t.Helper()
+	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	out := &replay.Memory{Head: replay.Header{Version: replay.FormatVersion, Start: began}}
+	numbers := map[schema.GroupResource]int{}
+	for i, stream := range recordedKinds {
+		stream.Number = i + 1
+		numbers[stream.GroupResource()] = stream.Number
+		out.Append(
+			&replay.Record{Time: began, Type: replay.TypeStream, Stream: stream.Number, NewStream: &stream},
+			&replay.Record{Time: began, Type: replay.TypeListBegin, Stream: stream.Number},
+			&replay.Record{Time: began, Type: replay.TypeListEnd, Stream: stream.Number, ResourceVersion: "1"},
+		)
+	}
+	writes, err := server.Writes(0, func(gr schema.GroupResource) bool { return numbers[gr] != 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range writes {
+		r := &replay.Record{
+			Time: began.Add(time.Duration(i+1) * 10 * time.Millisecond), Type: replay.TypeModified,
+			Stream: numbers[w.Resource.GroupResource()], ResourceVersion: strconv.FormatUint(w.ResourceVersion, 10),
+		}
+		obj := w.After
+		switch {
+		case w.Before == nil:
+			r.Type = replay.TypeAdded
+		case w.After == nil:
+			r.Type, obj = replay.TypeDeleted, w.Before
+			obj.SetResourceVersion(r.ResourceVersion)
+		}
+		r.Namespace, r.Name, r.UID = obj.GetNamespace(), obj.GetName(), string(obj.GetUID())
+		if r.Object, err = json.Marshal(obj.Object); err != nil {
+			t.Fatal(err)
+		}
+		out.Append(r)
+	}
+	return out
+}

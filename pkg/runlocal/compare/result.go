@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Verb is what a write does to an object. Updates and patches are the same.
+type Verb string
+
+// The verbs of writes.
+const (
+	VerbCreate Verb = "create"
+	VerbUpdate Verb = "update"
+	// VerbUpdateStatus is an update of the subresource status.
+	VerbUpdateStatus Verb = "update status"
+	VerbDelete       Verb = "delete"
+)
+
+// Write is a write of one object by a controller.
+type Write struct {
+	Verb   Verb         `json:"verb"`
+	Object trace.Object `json:"object"`
+	// Record is the number of the recorded event that shows the write, and Time its time; 0 for a write that was not
+	// recorded.
+	Record int64     `json:"record,omitempty"`
+	Time   time.Time `json:"time,omitzero"`
+	// Reconcile is the reconcile that wrote, in the trace of its session, and Causes are what led to it. They are zero
+	// if they are not known.
+	Reconcile trace.ReconcileID `json:"reconcile,omitempty"`
+	Causes    []trace.Cause     `json:"causes,omitempty"`
+	// Changes are what the write changes in the object, for a creation all that it sets. They are set for writes that
+	// have no counterpart only.
+	Changes []inspect.Change `json:"changes,omitempty"`
+}
+
+// Difference is the first write of a key that is not as it was recorded.
+type Difference struct {
+	// Recorded is what was recorded, Replayed what the controller wrote in its place.
+	Recorded Write `json:"recorded"`
+	Replayed Write `json:"replayed"`
+	// Fields are what differs: Old is the recorded value, New the replayed one.
+	Fields []inspect.Change `json:"fields"`
+}
+
+// Key is the result for one key of a controller's queue.
+type Key struct {
+	// Controller is the short name of the controller, Key its key, mostly namespace/name.
+	Controller string `json:"controller"`
+	Key        string `json:"key"`
+	// Object is the object that the key names; zero if that is not known.
+	Object trace.Object `json:"object"`
+	// Same counts the recorded writes that the controller made too. Merged are those among them that it made together
+	// with a later one, or later: statuses in between, which depend on when a controller happens to look.
+	Same   int `json:"same"`
+	Merged int `json:"merged,omitempty"`
+	// Other is the first write that differs; nil if there is none. After it nothing of the key was compared: Uncompared
+	// counts the recorded writes.
+	Other      *Difference `json:"other,omitempty"`
+	Uncompared int         `json:"uncompared,omitempty"`
+	// Missing are recorded writes that the controller did not make, Extra are writes that were not recorded. The first
+	// of Extra ends the comparison of the key, too.
+	Missing []Write `json:"missing,omitempty"`
+	Extra   []Write `json:"extra,omitempty"`
+	// ByTimer are recorded writes that the controller would make later, at a time that it waits for, and that are not
+	// compared.
+	ByTimer []Write `json:"byTimer,omitempty"`
+}
+
+// Same reports whether all that was compared was the same.
+func (k *Key) IsSame() bool { return k.Other == nil && len(k.Missing) == 0 && len(k.Extra) == 0 }
+
+// Counts are sums over keys.
+type Counts struct {
+	Keys int `json:"keys"`
+	// Different counts the keys with something that is not the same.
+	Different int `json:"different"`
+	// Same, Merged, Missing, Extra, ByTimer and Uncompared count writes, Other keys with a Difference.
+	Same       int `json:"same"`
+	Merged     int `json:"merged"`
+	Other      int `json:"other"`
+	Missing    int `json:"missing"`
+	Extra      int `json:"extra"`
+	ByTimer    int `json:"byTimer"`
+	Uncompared int `json:"uncompared"`
+}
+
+// Result is what came out of a run.
+type Result struct {
+	// Controllers are the short names of those that were compared.
+	Controllers []string `json:"controllers"`
+	// Keys are in the order of controllers and keys. Keys of which nothing was recorded and nothing was written are left
+	// out.
+	Keys []Key `json:"keys"`
+	// Inputs and Effects count the events that were played and those that were withheld, up to their time.
+	Inputs  int `json:"inputs"`
+	Effects int `json:"effects"`
+	// Unattributed counts the inputs of which it is not known who wrote them, though one of the controllers may have.
+	Unattributed int `json:"unattributed"`
+	// Relisted counts the events that a list has shown: what happened in between was not recorded. They are inputs.
+	Relisted int `json:"relisted,omitempty"`
+	// Outside counts writes for keys whose objects were not recorded, which cannot be compared.
+	Outside int `json:"outside,omitempty"`
+	// ByTrace is true if the recording has a trace that says who wrote what.
+	ByTrace bool `json:"byTrace,omitempty"`
+	// Gaps counts the times in which nothing was recorded.
+	Gaps int `json:"gaps,omitempty"`
+}
+
+// Counts sums up the result.
+func (r *Result) Counts() Counts {
+	var c Counts
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		c.Keys++
+		if !k.IsSame() {
+			c.Different++
+		}
+		if k.Other != nil {
+			c.Other++
+		}
+		c.Same += k.Same
+		c.Merged += k.Merged
+		c.Missing += len(k.Missing)
+		c.Extra += len(k.Extra)
+		c.ByTimer += len(k.ByTimer)
+		c.Uncompared += k.Uncompared
+	}
+	return c
+}
+
+// IsSame reports whether all that was compared was the same.
+func (r *Result) IsSame() bool { return r.Counts().Different == 0 }
+
+// Difference returns how two results of one recording differ in short, "" if they do not: two runs of controllers that
+// depend on nothing but their inputs have the same result. Reconciles and causes are not compared.
+func (r *Result) Difference(other *Result) string {
+	mine, others := r.byKey(), other.byKey()
+	for _, name := range sortedKeys(mine, others) {
+		a, b := mine[name], others[name]
+		if a != b {
+			return fmt.Sprintf("%s: %s, and %s", name, cmp.Or(a, "nothing"), cmp.Or(b, "nothing"))
+		}
+	}
+	return ""
+}
+
+// byKey returns a text of each key's result.
+func (r *Result) byKey() map[string]string {
+	out := make(map[string]string, len(r.Keys))
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		text := fmt.Sprintf("%d same, %d uncompared", k.Same, k.Uncompared)
+		if k.Other != nil {
+			text += ", other " + describeWrite(&k.Other.Replayed)
+			for _, f := range k.Other.Fields {
+				text += " " + f.String()
+			}
+		}
+		for _, set := range []struct {
+			word   string
+			writes []Write
+		}{{"missing", k.Missing}, {"extra", k.Extra}, {"by timer", k.ByTimer}} {
+			for i := range set.writes {
+				text += fmt.Sprintf(", %s %s", set.word, describeWrite(&set.writes[i]))
+			}
+		}
+		out[k.Controller+" "+k.Key] = text
+	}
+	return out
+}
+
+func describeWrite(w *Write) string {
+	return fmt.Sprintf("%s %s %s", w.Verb, w.Object.Resource, w.Object.Name)
+}
+
+// sortedKeys returns the keys of two maps.
+func sortedKeys(a, b map[string]string) []string {
+	var out []string
+	for k := range a {
+		out = append(out, k)
+	}
+	for k := range b {
+		if _, both := a[k]; !both {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
