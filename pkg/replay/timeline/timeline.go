@@ -191,17 +191,20 @@ func (t *Timeline) Streams() []replay.Stream {
 	return out
 }
 
-func (t *Timeline) addStream(s *replay.Stream) {
-	state := &streamState{
+func newStreamState(s *replay.Stream, filter *Filter) *streamState {
+	return &streamState{
 		Stream: s, events: isEventStream(s), secret: s.Group == "" && s.Kind == "Secret",
-		selected: slices.ContainsFunc(t.o.Filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
+		selected: slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
+}
+
+func (t *Timeline) addStream(s *replay.Stream) {
 	for _, name := range t.o.Filter.KindNames() {
 		if matchesKind(name, s) {
 			t.matched[name] = true
 		}
 	}
-	t.streams[s.Number] = state
+	t.streams[s.Number] = newStreamState(s, &t.o.Filter)
 }
 
 // entry returns the entry of a record; nil if there is none, or if it is not selected.

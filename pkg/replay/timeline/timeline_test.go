@@ -179,7 +179,9 @@ func TestTypes(t *testing.T) {
 }
 
 // at is a time of managedFields.
-func at(second int) string { return start.Add(time.Duration(second) * time.Second).Format(time.RFC3339) }
+func at(second int) string {
+	return start.Add(time.Duration(second) * time.Second).Format(time.RFC3339)
+}
 
 func managed(manager, subresource string, second int, fields string) string {
 	return fmt.Sprintf(`{"manager":%q,"operation":"Update","subresource":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s}`,

@@ -50,10 +50,13 @@ func (o *Options) play(ctx context.Context, recording replay.Recording, options 
 	}
 	p.begin(options)
 	shown, err := p.run(ctx)
-	if errors.Is(err, errQuit) {
+	switch {
+	case errors.Is(err, errQuit):
 		return nil
+	case err != nil || ctx.Err() != nil:
+		return err
 	}
-	return errors.Join(err, o.conclude(p.t, shown))
+	return o.conclude(recording, p.t, shown)
 }
 
 func (p *player) begin(options timeline.Options) {

@@ -41,6 +41,7 @@ type Flags struct {
 	follow    bool
 	speed     float64
 	noPager   bool
+	clean     bool
 	existing  bool
 	allFields bool
 	verbosity int
@@ -71,7 +72,9 @@ than 1 after an error.`,
 func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.narrow.addTo(cmd)
-	flags.StringVarP(&f.output, "output", "o", "", "output format: json, a line for each entry; with --summary json or yaml")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: json, a line for each entry, with --summary also yaml; watch, as kubectl get -w prints it; "+
+		"audit, an audit log; or manifests, the objects at the end or at --until")
+	flags.BoolVar(&f.clean, "clean", false, "with -o manifests, leave out what only the API server writes, for kubectl apply")
 	flags.BoolVar(&f.summary, "summary", false,
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
@@ -93,7 +96,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 }
 
 // replayOutputs are the values of -o.
-var replayOutputs = []string{"json", "yaml"}
+var replayOutputs = []string{"json", "yaml", "watch", "audit", "manifests"}
 
 // Options are what `replay` needs to run.
 type Options struct {
@@ -103,6 +106,7 @@ type Options struct {
 	output                      string
 	summary, follow, existing   bool
 	allFields, verbose, isPaged bool
+	clean                       bool
 	speed                       float64
 	pager                       string
 	streams                     genericiooptions.IOStreams
@@ -123,6 +127,12 @@ func (f *Flags) validate(args []string) error {
 		return cli.WithHint(errors.New("a timeline is not written as YAML"), "-o json writes a line for each entry")
 	case f.summary && f.follow:
 		return errors.New("--summary and --follow exclude each other")
+	case f.summary && f.output != "" && f.output != "json" && f.output != "yaml":
+		return fmt.Errorf("--summary and -o %s exclude each other", f.output)
+	case f.follow && f.output != "" && f.output != "json":
+		return fmt.Errorf("--follow and -o %s exclude each other", f.output)
+	case f.clean && f.output != "manifests":
+		return errors.New("--clean only works with -o manifests")
 	case f.speed <= 0:
 		return fmt.Errorf("--speed %g is not above 0", f.speed)
 	}
@@ -140,7 +150,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{
 		files: args, narrow: narrow, output: f.output, summary: f.summary, follow: f.follow, speed: f.speed,
-		existing: f.existing, allFields: f.allFields, verbose: f.verbosity > 0,
+		existing: f.existing, clean: f.clean, allFields: f.allFields, verbose: f.verbosity > 0,
 		isPaged: !f.noPager && !f.follow && f.output == "", pager: pagerCommand(os.Getenv),
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),
 		width: width, height: height, clock: clock.RealClock{},

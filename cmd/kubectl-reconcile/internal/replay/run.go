@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
@@ -27,6 +26,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.isLive() {
+		recording = newLive(ctx, recording)
+	}
 	return errors.Join(o.show(ctx, recording), closeFiles())
 }
 
@@ -35,18 +37,26 @@ func (o *Options) show(ctx context.Context, recording replay.Recording) error {
 	if err != nil {
 		return err
 	}
-	if o.follow {
+	if o.output == "" {
+		o.note(o.notes(recording))
+	}
+	switch {
+	case o.isExport():
+		return o.export(recording, options)
+	case o.follow:
 		return o.play(ctx, recording, options)
 	}
 	paged := o.pagedOutput(ctx)
 	t := timeline.New(recording, options)
-	s := o.sink(paged, t)
-	shown, err := copyEntries(ctx, t, s)
+	shown, err := copyEntries(ctx, t, o.sink(paged, t), o.isLive())
 	err = errors.Join(err, paged.Close())
 	if errors.Is(err, errPagerEnded) {
 		return nil
 	}
-	return errors.Join(err, o.conclude(t, shown))
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return o.conclude(recording, t, shown)
 }
 
 // isLive reports whether records may still be written while they are read: nothing may be read ahead then.
@@ -54,21 +64,20 @@ func (o *Options) isLive() bool { return slices.Contains(o.files, "-") }
 
 // timelineOptions returns the options of the timeline, and moves the recording to where it begins.
 func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options, error) {
-	out := timeline.Options{Filter: o.narrow.filter, Existing: o.existing, AllFields: o.allFields}
+	out := timeline.Options{Filter: o.narrow.filter, Existing: o.existing}
 	if o.summary {
 		out = timeline.NewSummarizer().Options(o.narrow.filter)
-		out.AllFields = o.allFields
 	}
+	out.AllFields = o.allFields
 	if len(o.narrow.trees) > 0 {
 		out.Filter.Tree = timeline.NewTree(o.narrow.trees)
 	}
-	var day time.Time
+	var info replay.Info
 	if !o.isLive() {
-		info, err := recording.Info()
-		if err != nil {
+		var err error
+		if info, err = recording.Info(); err != nil {
 			return out, err
 		}
-		day = info.First
 		if err := o.checkKinds(out.Filter, info.Streams); err != nil {
 			return out, err
 		}
@@ -81,43 +90,7 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 			}
 		}
 	}
-	var err error
-	if out.Since, err = parseMoment("since", o.narrow.since, day); err != nil {
-		return out, err
-	}
-	if out.Until, err = parseMoment("until", o.narrow.until, day); err != nil || o.isLive() {
-		return out, err
-	}
-	return out, o.seek(recording, &out)
-}
-
-// seek moves to the moment before Since, where there are records before it.
-func (o *Options) seek(recording replay.Recording, options *timeline.Options) error {
-	info, err := recording.Info()
-	if err != nil {
-		return err
-	}
-	before := options.Since
-	switch since := options.Since; {
-	case since == replay.Moment{}:
-		return nil
-	case since.Number > 0:
-		before.Number--
-	case !since.Time.IsZero():
-		before.Time = since.Time.Add(-time.Microsecond)
-	}
-	if before.Number == 0 && before.Time.IsZero() || !before.Time.IsZero() && before.Time.Before(info.First) {
-		return nil // the timeline finds it itself
-	}
-	if !options.Since.Time.IsZero() && options.Since.Time.After(info.Last) {
-		before = options.Since // the error is about what was asked for
-	}
-	state, err := recording.Seek(before)
-	if err != nil {
-		return fmt.Errorf("--since: %w", err)
-	}
-	options.State, options.Since = state, replay.Moment{}
-	return nil
+	return out, o.setMoments(recording, info, &out)
 }
 
 // checkKinds returns an error for kinds of the filter of which nothing was recorded.
@@ -142,10 +115,13 @@ type shown struct {
 	torn    string // how the recording was cut off; empty if it was not
 }
 
-// copyEntries gives all entries to a sink.
-func copyEntries(ctx context.Context, t *timeline.Timeline, s sink) (shown, error) {
+// copyEntries gives all entries to a sink. That the user ends a live timeline is no error.
+func copyEntries(ctx context.Context, t *timeline.Timeline, s sink, live bool) (shown, error) {
 	var out shown
-	for ctx.Err() == nil {
+	for {
+		if ctx.Err() != nil && !live {
+			return out, errors.Join(s.end(), cli.Interruption(ctx, "before the end of the recording"))
+		}
 		e, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -163,16 +139,21 @@ func copyEntries(ctx context.Context, t *timeline.Timeline, s sink) (shown, erro
 			return out, err
 		}
 	}
-	return out, errors.Join(s.end(), cli.Interruption(ctx, "before the end of the recording"))
 }
 
 // conclude writes what there is to say after the timeline.
-func (o *Options) conclude(t *timeline.Timeline, shown shown) error {
+func (o *Options) conclude(recording replay.Recording, t *timeline.Timeline, shown shown) error {
 	if shown.torn != "" {
-		fmt.Fprintln(o.streams.ErrOut, cli.Wrap(o.streams.ErrOut, "warning: "+cli.OneLine(shown.torn)))
+		o.warnTorn(shown.torn)
+	}
+	if info, err := recording.Info(); err == nil && o.output == "" {
+		o.note(input.Notes(&info))
 	}
 	if shown.changes > 0 {
 		return nil
+	}
+	if o.isLive() && !t.SinceReached() {
+		return fmt.Errorf("--since: the input ended before %s", o.narrow.since)
 	}
 	streams := t.Streams()
 	if err := errUnknownKinds(t.UnknownKinds(), timeline.KindNames(streams)); err != nil && len(streams) > 0 {
@@ -186,6 +167,11 @@ func (o *Options) conclude(t *timeline.Timeline, shown shown) error {
 		cli.PrintHint(o.streams.ErrOut, hint)
 	}
 	return nil
+}
+
+// warnTorn says how a recording was cut off.
+func (o *Options) warnTorn(text string) {
+	fmt.Fprintln(o.streams.ErrOut, cli.Wrap(o.streams.ErrOut, "warning: "+cli.OneLine(text)))
 }
 
 // emptyText is what is written if there is nothing to show.
