@@ -200,7 +200,7 @@ func (p *part) before(other *part) bool {
 	if !a.Time.Equal(b.Time) {
 		return a.Time.Before(b.Time)
 	}
-	return a.Time.IsZero() && p.version != "" && isNewer(other.version, p.version)
+	return a.Time.IsZero() && isNewer(other.version, p.version)
 }
 
 // isNewer reports whether a resource version is newer than another one, which may be empty. Versions that cannot be
