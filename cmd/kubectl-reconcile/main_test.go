@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"treemasked": treemasked,
 			"treejson":   treejson,
 			"graphviz":   graphviz,
+			"recording":  recording,
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},

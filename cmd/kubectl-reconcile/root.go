@@ -11,7 +11,9 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diff"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/get"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/record"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/run"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/sandbox"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/status"
@@ -73,7 +75,7 @@ any cluster, and see who owns whom and what has not caught up.`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(
 		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), diff.NewCommand(streams),
-		run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams),
+		get.NewCommand(streams), record.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams),
 		replay.NewCommand(streams),
 	)
 	return root

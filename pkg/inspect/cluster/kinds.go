@@ -101,6 +101,21 @@ func (k *Kinds) Collected() []Kind {
 	return slices.DeleteFunc(k.All(), func(kind Kind) bool { return !kind.Collected() })
 }
 
+// With returns kinds which have others, too, those that are there already left out: kinds that the server does not serve
+// and that users may ask for all the same.
+func (k *Kinds) With(others []Kind) *Kinds {
+	out := &Kinds{
+		served: slices.Clone(k.served), preferred: slices.Clone(k.preferred), incomplete: k.incomplete,
+	}
+	for _, other := range others {
+		there := func(s Kind) bool { return s.GroupResource() == other.GroupResource() }
+		if !slices.ContainsFunc(k.served, there) {
+			out.served, out.preferred = append(out.served, other), append(out.preferred, other)
+		}
+	}
+	return out
+}
+
 // Incomplete returns the groups whose kinds are unknown, sorted; nil if there are none.
 func (k *Kinds) Incomplete() []Incomplete { return slices.Clone(k.incomplete) }
 

@@ -33,6 +33,9 @@ func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, e
 	if err != nil {
 		return nil, c.Explain(err)
 	}
+	if c.Recording != nil {
+		kinds = kinds.With(c.Recording.Usual)
+	}
 	reader, err := cluster.NewReader(config)
 	if err != nil {
 		return nil, err

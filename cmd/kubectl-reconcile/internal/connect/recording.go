@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Recording is a moment of a recording that takes the place of a cluster.
@@ -34,6 +34,9 @@ type Recording struct {
 	Notes []string
 	// Recorded are the kinds that were recorded, for hints.
 	Recorded []string
+	// Usual are kinds that a cluster has in any case. Requests for those that were not recorded are answered with
+	// cluster.ReasonNotRecorded.
+	Usual []cluster.Kind
 	// Close ends what serves it. It must be called once.
 	Close func() error
 }
@@ -47,7 +50,9 @@ type RecordingFlags struct {
 }
 
 // RecordingOpener opens recordings at a moment; - is stdin.
-type RecordingOpener func(ctx context.Context, stdin io.Reader, files []string, at string) (*Recording, error)
+type RecordingOpener func(
+	ctx context.Context, streams genericiooptions.IOStreams, files []string, at string,
+) (*Recording, error)
 
 // AddRecordingFlags adds --from and --at to the command, which must have the other flags already. With --from, Connect
 // calls open.
@@ -122,7 +127,7 @@ func shellQuotedAll(words []string) string {
 
 // connectRecording is Connect for a recording. What it does not have is written to streams.ErrOut.
 func (f *Flags) connectRecording(streams genericiooptions.IOStreams) (*Connection, error) {
-	opened, err := f.Recording.open(f.Cmd.Context(), streams.In, f.Recording.Files, f.Recording.At)
+	opened, err := f.Recording.open(f.Cmd.Context(), streams, f.Recording.Files, f.Recording.At)
 	if err != nil {
 		return nil, err
 	}

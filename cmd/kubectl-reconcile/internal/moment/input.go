@@ -3,9 +3,11 @@ package moment
 import (
 	"errors"
 	"fmt"
-	"io"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -19,8 +21,12 @@ type Input struct {
 }
 
 // OpenFiles opens files as one recording; - is stdin.
-func OpenFiles(stdin io.Reader, files []string) (*Input, error) {
-	return nil, fmt.Errorf("opening %s: not yet", named(files))
+func OpenFiles(streams genericiooptions.IOStreams, files []string) (*Input, error) {
+	recording, closeFiles, err := input.Open(streams, files)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{Recording: recording, Name: named(files), close: closeFiles}, nil
 }
 
 // Close closes the files.
@@ -43,9 +49,7 @@ func closeAfter(i *Input, err error) error {
 func (i *Input) StateAt(m replay.Moment) (*replay.State, error) {
 	state, err := i.Seek(m)
 	if outside := (*replay.OutsideError)(nil); errors.As(err, &outside) {
-		return nil, cli.WithHint(fmt.Errorf("%s: %w", i.Name, err),
-			"--at takes a time, +90s after the beginning, -2m before the end, #n for record n, a resourceVersion, "+
-				"start and end")
+		return nil, cli.WithHint(fmt.Errorf("%s: %w", i.Name, err), atHint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", i.Name, err)

@@ -1,19 +1,20 @@
 // Package moment opens recordings at a moment in the place of a cluster, for the commands that take --from and --at.
 //
-// moment.go opens them and says which moment it is, notes.go what they do not have. What is read of them is served by
-// pkg/runlocal/playback; guard.go answers the requests for what was not recorded.
+// moment.go opens them and says which moment it is (input.go, at.go), notes.go what they do not have. What is read of
+// them is served by pkg/runlocal/playback (server.go); guard.go answers the requests for what was not recorded, which may
+// be of the kinds that a cluster has in any case (usual.go).
 package moment
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -21,14 +22,16 @@ import (
 )
 
 // Open is a connect.RecordingOpener: it opens recordings at a moment. The default moment is the end.
-func Open(ctx context.Context, stdin io.Reader, files []string, at string) (*connect.Recording, error) {
-	opened, err := OpenFiles(stdin, files)
+func Open(
+	ctx context.Context, streams genericiooptions.IOStreams, files []string, at string,
+) (*connect.Recording, error) {
+	opened, err := OpenFiles(streams, files)
 	if err != nil {
 		return nil, err
 	}
 	m, err := opened.Moment(at)
 	if err != nil {
-		return nil, err
+		return nil, closeAfter(opened, err)
 	}
 	out, err := serveAt(ctx, opened, m)
 	if err != nil {
@@ -47,14 +50,15 @@ func serveAt(ctx context.Context, opened *Input, m replay.Moment) (*connect.Reco
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", opened.Name, err)
 	}
-	server, err := serve(ctx, opened, state, m)
+	server, err := serve(ctx, opened.Recording, m)
 	if err != nil {
 		return nil, fmt.Errorf("serving %s: %w", opened.Name, err)
 	}
 	now, timed := timeOf(state, m)
 	r := &connect.Recording{
 		Config: server.config, Name: opened.Name, Moment: momentText(opened.Name, state, &info, now, timed), Time: now,
-		Namespace: namespaceOf(state), Notes: notes(&info, state, server.absent), Recorded: recordedKinds(state),
+		Namespace: namespaceOf(state), Notes: notes(&info, state, server.absent),
+		Recorded: recordedKinds(state), Usual: usualKinds(),
 		Close: func() error { return closeAfter(opened, server.stop()) },
 	}
 	r.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newGuard(next, state) })

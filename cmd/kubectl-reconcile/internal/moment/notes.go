@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// absence is a kind with objects that were recorded and cannot be served, and why.
+// absence is a kind of which objects were recorded and cannot be served, all of them if count is 0, and why.
 type absence struct {
 	resource schema.GroupResource
 	count    int
@@ -34,7 +34,11 @@ func notes(info *replay.Info, state *replay.State, absent []absence) []string {
 		out = append(out, fmt.Sprintf("incomplete: the first list of %s had not come to its end", cli.Enumerate(unlisted)))
 	}
 	for _, a := range absent {
-		out = append(out, fmt.Sprintf("incomplete: %s of %s: %s", cli.Plural(a.count, "object"), a.resource, a.why))
+		what := a.resource.String()
+		if a.count > 0 {
+			what = cli.Plural(a.count, "object") + " of " + what
+		}
+		out = append(out, fmt.Sprintf("incomplete: %s: %s", what, a.why))
 	}
 	for i := range info.Gaps {
 		gap := &info.Gaps[i]
