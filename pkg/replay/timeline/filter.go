@@ -11,7 +11,8 @@ import (
 )
 
 // Filter selects entries. The zero value selects all. Each of its fields that is set must hold; of the values of one
-// field, one must. Entries that are about no object, such as gaps, are selected by Types alone.
+// field, one must. Entries that are about no object, such as gaps, are selected by Kinds and Types alone; those of lists
+// are left out if other fields are set.
 type Filter struct {
 	// Namespace is that of the object; empty means any. Cluster-scoped objects are in none.
 	Namespace string
@@ -48,9 +49,12 @@ func (n Name) is(o *Object) bool {
 	return n.Name == o.Name && (n.Namespace == "" || n.Namespace == o.Namespace) && isKind(n.Kind, o.APIVersion, o.Kind)
 }
 
-// Narrow reports whether the filter is for certain objects or changes: then what is about no object matters less.
-func (f *Filter) Narrow() bool {
-	return f.Namespace != "" || len(f.Kinds)+len(f.Objects)+len(f.Fields)+len(f.Writers) > 0 || f.Tree != nil
+// Narrow reports whether the filter leaves out objects, or changes of them.
+func (f *Filter) Narrow() bool { return len(f.Kinds) > 0 || f.narrowsKinds() }
+
+// narrowsKinds reports whether the filter leaves out objects of a kind, or changes of them.
+func (f *Filter) narrowsKinds() bool {
+	return f.Namespace != "" || len(f.Objects)+len(f.Fields)+len(f.Writers) > 0 || f.Tree != nil
 }
 
 // KindNames returns the names of kinds that the filter has.

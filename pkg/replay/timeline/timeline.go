@@ -264,9 +264,10 @@ func (t *Timeline) listEnd(r *replay.Record) *Entry {
 	}
 	s.listed = true
 	e := t.about(r, Listed)
-	if e != nil {
-		e.List = list
+	if e == nil || t.o.Filter.narrowsKinds() {
+		return nil // the numbers are of all objects
 	}
+	e.List = list
 	return e
 }
 

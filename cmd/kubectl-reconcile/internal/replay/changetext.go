@@ -81,7 +81,7 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.Change) []string {
 	for _, f := range c.FinalizersRemoved {
 		add("finalizer %s removed", f)
 	}
-	if whole {
+	if whole && e.Type != timeline.Deleted {
 		if text := replicasText(c.Replicas); text != "" {
 			add("%s", text)
 		}

@@ -47,7 +47,7 @@ func (p *printer) end() error {
 func (p *printer) add(e *timeline.Entry) error {
 	if e.Type == timeline.Listed && e.List != nil && e.List.First {
 		if e.List.Objects > 0 {
-			p.atStart = append(p.atStart, fmt.Sprintf("%d %s", e.List.Objects, render.Escape(e.Resource)))
+			p.atStart = append(p.atStart, fmt.Sprintf("%s %d", render.Escape(e.Resource), e.List.Objects))
 		}
 		return p.err
 	}

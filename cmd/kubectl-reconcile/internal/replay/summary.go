@@ -56,7 +56,7 @@ func (s *summary) write(sum *timeline.Summary) error {
 		more    int
 	}{
 		{"", []string{"KIND", "EXISTING", "ADDED", "MODIFIED", "DELETED"}, kindRows(sum), 0},
-		{"not ready", []string{"WORKLOAD", "WHY", "AT", "TOOK", "IDLE", "END"}, readinessRows(sum), 0},
+		{"time to ready", []string{"WORKLOAD", "SINCE", "AT", "TOOK", "IDLE", "END"}, readinessRows(sum), 0},
 		{"alternating", []string{"OBJECT", "FIELD", "RETURNS", "VALUES"}, flappingRows(sum), 0},
 		{"restarts", []string{"OBJECT", "CONTAINER", "RESTARTS", "LAST"}, restartRows(sum), 0},
 		{"changed most", []string{"OBJECT", "CHANGES", "A MINUTE"}, objectRows(sum), sum.MoreObjects},
