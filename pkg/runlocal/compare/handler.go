@@ -258,4 +258,6 @@ func (m *memoryResponse) Flush() {}
 func (m *memoryResponse) CloseNotify() <-chan bool { return nil }
 
 // isScale reports whether a write is one of the subresource scale.
-func isScale(info *genericapirequest.RequestInfo) bool { return strings.EqualFold(info.Subresource, "scale") }
+func isScale(info *genericapirequest.RequestInfo) bool {
+	return strings.EqualFold(info.Subresource, "scale")
+}

@@ -36,9 +36,13 @@ var (
 	wholeObject = []Verb{VerbCreate, VerbUpdate, VerbDelete}
 )
 
-func apps(resource string) schema.GroupResource { return schema.GroupResource{Group: "apps", Resource: resource} }
+func apps(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: "apps", Resource: resource}
+}
 
-func batch(resource string) schema.GroupResource { return schema.GroupResource{Group: "batch", Resource: resource} }
+func batch(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: "batch", Resource: resource}
+}
 
 func core(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
 

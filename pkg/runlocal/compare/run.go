@@ -175,7 +175,9 @@ func (k heldKey) compare(other heldKey) int {
 }
 
 // names reports whether the key is the one of an effect.
-func (k heldKey) names(id keyID) bool { return k.controller == id.controller && (id.key == "" || k.key == id.key) }
+func (k heldKey) names(id keyID) bool {
+	return k.controller == id.controller && (id.key == "" || k.key == id.key)
+}
 
 // objectID identifies an object.
 type objectID struct {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/compare"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 )
 
@@ -27,6 +29,9 @@ const replayExample = `  # What happened, and who did it
   # Ten minutes of it in one
   kubectl reconcile replay incident.krec --since 14:20 --until 14:30 --follow --speed 10
 
+  # Would the controllers do the same again?
+  kubectl reconcile replay incident.krec --controller deployment,replicaset
+
   # What kubectl prints, as it comes
   kubectl get pods -w --output-watch-events -o json | kubectl reconcile replay -`
 
@@ -36,6 +41,7 @@ const errorCode = 2
 // Flags are the flags of `replay`.
 type Flags struct {
 	narrow    narrowFlags
+	compare   compare.Flags
 	output    string
 	summary   bool
 	follow    bool
@@ -72,6 +78,7 @@ than 1 after an error.`,
 func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.narrow.addTo(cmd)
+	f.compare.AddTo(cmd)
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json, a line for each entry, with --summary also yaml; watch, as kubectl get -w prints it; "+
 		"audit, an audit log; or manifests, the objects at the end or at --until")
 	flags.BoolVar(&f.clean, "clean", false, "with -o manifests, leave out what only the API server writes, for kubectl apply")
@@ -158,9 +165,27 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 }
 
 func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
+	if f.compare.Given() {
+		return f.runCompare(ctx, streams, args)
+	}
 	o, err := f.toOptions(streams, args)
 	if err != nil {
 		return err
 	}
 	return o.Run(ctx)
+}
+
+// runCompare lets controllers run on the recording.
+func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
+	if f.summary || f.follow {
+		return errors.New("--controller excludes --summary and --follow")
+	}
+	recording, closeFiles, err := input.Open(streams, args)
+	if err != nil {
+		return err
+	}
+	err = f.compare.Run(ctx, streams, recording, compare.View{
+		Output: f.output, Verbose: f.verbosity > 0, Palette: render.NewPalette(streams.Out, f.color, os.Getenv),
+	})
+	return errors.Join(err, closeFiles())
 }

@@ -1,0 +1,189 @@
+// Package compare is what `replay --controller` does: it lets controllers run on a recording, and prints what they did
+// otherwise than in it. Package pkg/runlocal/compare runs and compares them.
+//
+// compare.go has the flags and Run, text.go what is printed for people, document.go what -o json and yaml print, and
+// errors.go hints.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+)
+
+// Flags are the flags of `replay` that choose what is compared.
+type Flags struct {
+	// Controllers is the comma list of --controller.
+	Controllers string
+}
+
+// AddTo adds the flags to a command.
+func (f *Flags) AddTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Controllers, "controller", "",
+		"run these controllers of kube-controller-manager on the recording, and compare what they write with what was "+
+			"recorded: the exit code is 0 if it is the same, 1 if not")
+	completeControllers(cmd)
+}
+
+// completeControllers completes the last name of the comma list.
+func completeControllers(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var out []string
+		for _, name := range comparable() {
+			if !slices.Contains(strings.Split(before, ","), name) {
+				out = append(out, before+name)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// Given reports whether the flags ask for a comparison.
+func (f *Flags) Given() bool { return f.Controllers != "" }
+
+// View is how the result is printed.
+type View struct {
+	// Output is json, yaml or empty for text.
+	Output string
+	// Verbose shows all fields, and what is not compared.
+	Verbose bool
+	Palette render.Palette
+	// At is the moment that the comparison begins with; the zero value is the start of the recording.
+	At replay.Moment
+}
+
+// Outputs are the values of -o for a comparison.
+func Outputs() []string { return []string{"json", "yaml"} }
+
+// Run compares the controllers with the recording, and prints what came out. The error is cli.ErrSilentExit if
+// something differs.
+func (f *Flags) Run(
+	ctx context.Context, streams genericiooptions.IOStreams, recording replay.Recording, view View,
+) error {
+	if err := cli.CheckOutput(view.Output, Outputs(), "text"); err != nil {
+		return err
+	}
+	selected, err := session.SelectControllers(f.Controllers)
+	switch {
+	case err != nil:
+		return err
+	case len(selected) == 0:
+		return cli.WithHint(fmt.Errorf("--controller %s names no controller", f.Controllers),
+			"`run --list` lists those that there are")
+	}
+	if err := cli.SetUpKlog(render.Quiet); err != nil {
+		return err
+	}
+	result, again, err := runTwice(ctx, streams, recording, compare.Options{Controllers: selected, From: view.At})
+	if err != nil {
+		return errors.Join(withHints(err, recording), interruption(ctx))
+	}
+	if view.Output != "" {
+		err = cli.WriteDocument(streams.Out, view.Output, newDocument(result, again))
+	} else {
+		err = (&text{out: streams.Out, palette: view.Palette, verbose: view.Verbose,
+			width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv)}).write(result, again)
+	}
+	if err == nil && !result.IsSame() {
+		err = cli.ErrSilentExit
+	}
+	return err
+}
+
+// repeated is what a second run says of the first.
+type repeated struct {
+	// ran is true if there was a second run: there is none if all was the same.
+	ran bool
+	// difference is how its result differs; empty if it does not.
+	difference string
+}
+
+// runTwice compares, and if something differs does so a second time: what depends on chance may come out otherwise.
+func runTwice(
+	ctx context.Context, streams genericiooptions.IOStreams, recording replay.Recording, o compare.Options,
+) (*compare.Result, repeated, error) {
+	progress, _ := cli.WithProgress(streams, true)
+	names := make([]string, len(o.Controllers))
+	for i, c := range o.Controllers {
+		names[i] = c.Short
+	}
+	defer progress.Show(ctx, cli.ProgressText("running %s on the recording", strings.Join(names, ", ")))()
+	result, err := compare.Run(ctx, recording, o)
+	if err != nil || result.IsSame() {
+		return result, repeated{}, err
+	}
+	second, err := compare.Run(ctx, recording, o)
+	if err != nil {
+		return nil, repeated{}, err
+	}
+	return result, repeated{ran: true, difference: result.Difference(second)}, nil
+}
+
+// interruption is the error of a run that the user has ended; nil if none did.
+func interruption(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return cli.Interruption(ctx, "before the controllers had run on all of the recording")
+}
+
+// withHints adds advice to the errors of a recording that cannot be compared.
+func withHints(err error, recording replay.Recording) error {
+	switch missing := (*compare.MissingKindsError)(nil); {
+	case errors.As(err, &missing):
+		kinds := make([]string, len(missing.Resources))
+		for i, gr := range missing.Resources {
+			kinds[i] = gr.String()
+		}
+		return cli.WithHint(err, "record them too: `kubectl reconcile record "+strings.Join(recordedAnd(recording, kinds), ",")+
+			" -o FILE`")
+	case errors.As(err, new(*compare.UncomparableError)):
+		return cli.WithHint(err, "`run --record` and `sandbox --record` record who wrote what; "+
+			"without that these can be compared: "+cli.Enumerate(comparable()))
+	case errors.Is(err, compare.ErrNoEvents):
+		return cli.WithHint(err, "`kubectl reconcile replay FILE --summary` shows what was recorded")
+	}
+	return err
+}
+
+// recordedAnd returns the kinds that were recorded, and more.
+func recordedAnd(recording replay.Recording, more []string) []string {
+	info, err := recording.Info()
+	if err != nil {
+		return more
+	}
+	var out []string
+	for i := range info.Streams {
+		out = cli.AppendUnique(out, info.Streams[i].GroupResource().String())
+	}
+	for _, kind := range more {
+		out = cli.AppendUnique(out, kind)
+	}
+	return out
+}
+
+// comparable returns the controllers whose writes are told from those of others without a trace.
+func comparable() []string {
+	var names []string
+	for _, c := range controllers.All() {
+		if c.Runs() {
+			names = append(names, c.Short)
+		}
+	}
+	return compare.Compared(names)
+}

@@ -1,0 +1,277 @@
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// text writes a result for people.
+type text struct {
+	out     io.Writer
+	palette render.Palette
+	verbose bool
+	width   int
+	ascii   bool
+
+	lines bytes.Buffer
+}
+
+// maxShown bounds the missing and extra writes that are shown of a key, and the fields of a write.
+const (
+	maxShown  = 3
+	maxFields = 5
+)
+
+func (t *text) write(r *compare.Result, again repeated) error {
+	t.line("%s", t.heading(r))
+	if err := t.table(r); err != nil {
+		return err
+	}
+	for i := range r.Keys {
+		t.details(&r.Keys[i])
+	}
+	t.line("")
+	t.conclusion(r, again)
+	_, err := t.out.Write(t.lines.Bytes())
+	return err
+}
+
+func (t *text) line(format string, args ...any) {
+	fmt.Fprintf(&t.lines, format+"\n", args...)
+}
+
+// heading says what was compared.
+func (t *text) heading(r *compare.Result) string {
+	by := "told apart by kind, fields and owner"
+	if r.ByTrace {
+		by = "told apart by its trace"
+	}
+	out := fmt.Sprintf("%s on the recording: %s withheld, %s; %s played", strings.Join(r.Controllers, ", "),
+		cli.Plural(r.Effects, "write"), by, cli.Plural(r.Inputs, "other event"))
+	return t.palette.Dim(out)
+}
+
+// table writes a row for each key.
+func (t *text) table(r *compare.Result) error {
+	columns := []render.Column{{Title: "RESULT"}, {Title: "CONTROLLER"}, {Title: "KEY", Truncatable: true}, {Title: "WRITES"}}
+	rows := make([][]render.Cell, len(r.Keys))
+	for i := range r.Keys {
+		k := &r.Keys[i]
+		result := render.Cell{Text: "same"}
+		if !k.IsSame() {
+			result = render.Cell{Text: "different", Tone: render.ToneTrouble}
+		}
+		rows[i] = []render.Cell{result, {Text: k.Controller}, {Text: keyText(k.Key)}, {Text: writesText(k)}}
+	}
+	o := render.TableOptions{Palette: t.palette, ASCII: t.ascii, Width: t.width}
+	return render.NewTable(columns, o).Write(&t.lines, rows)
+}
+
+func keyText(key string) string {
+	if key == "" {
+		return "(unknown)"
+	}
+	return key
+}
+
+// writesText counts the writes of a key.
+func writesText(k *compare.Key) string {
+	parts := []string{fmt.Sprintf("%d same", k.Same)}
+	add := func(n int, format string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(format, n))
+		}
+	}
+	if k.Other != nil {
+		parts = append(parts, "1 other")
+	}
+	add(len(k.Missing), "%d missing")
+	add(len(k.Extra), "%d extra")
+	add(len(k.ByTimer), "%d by timer")
+	add(k.Uncompared, "%d not compared")
+	return strings.Join(parts, ", ")
+}
+
+// details writes what differs of a key.
+func (t *text) details(k *compare.Key) {
+	if k.IsSame() && (!t.verbose || len(k.ByTimer) == 0) {
+		return
+	}
+	t.line("")
+	t.line("%s", t.palette.Strong(render.Escape(k.Controller+" "+keyText(k.Key))))
+	if k.Other != nil {
+		t.other(k.Other)
+	}
+	t.list("missing", k.Missing)
+	t.list("extra", k.Extra)
+	if t.verbose {
+		t.list("by timer", k.ByTimer)
+	}
+	if k.Uncompared > 0 {
+		t.line("  %s after that not compared", cli.Plural(k.Uncompared, "recorded write"))
+	}
+}
+
+// other writes the first difference of a key.
+func (t *text) other(d *compare.Difference) {
+	t.line("  recorded  %s%s", writeText(&d.Recorded), t.cause(d.Recorded.Causes))
+	t.line("  replayed  %s, but%s", writeText(&d.Replayed), t.cause(d.Replayed.Causes))
+	for i, f := range d.Fields {
+		if i == maxFields && !t.verbose {
+			t.line("    and %s more", cli.Plural(len(d.Fields)-i, "field"))
+			break
+		}
+		t.line("    %s", t.palette.Change(fieldText(f)))
+	}
+}
+
+// maxValue bounds a value of a field, in runes.
+const maxValue = 200
+
+func fieldText(f inspect.Change) string { return render.Cut(render.Escape(f.String()), maxValue) }
+
+// list writes the writes of one sort.
+func (t *text) list(word string, writes []compare.Write) {
+	for i := range writes {
+		if i == maxShown && !t.verbose {
+			t.line("  %-8s  and %d more", word, len(writes)-i)
+			return
+		}
+		w := &writes[i]
+		changes := render.Changes(w.Changes, render.ChangesOptions{Limit: maxFields, All: t.verbose})
+		if changes != "" {
+			changes = ": " + changes
+		}
+		t.line("  %-8s  %s%s%s", word, writeText(w), changes, t.cause(w.Causes))
+	}
+}
+
+// writeText spells a write, with the number of the record that shows it.
+func writeText(w *compare.Write) string {
+	verb := map[compare.Verb]string{
+		compare.VerbCreate: "creates", compare.VerbUpdate: "updates", compare.VerbDelete: "deletes",
+		compare.VerbUpdateStatus: "updates the status of",
+	}[w.Verb]
+	kind := w.Object.Kind
+	if kind == "" {
+		kind = w.Object.Resource
+	}
+	name := w.Object.Name
+	if name == "" {
+		name = "with a generated name"
+	}
+	out := fmt.Sprintf("%s %s %s", verb, kind, name)
+	if w.Record > 0 {
+		out += fmt.Sprintf(" (#%d", w.Record)
+		if !w.Time.IsZero() {
+			out += " at " + w.Time.UTC().Format("15:04:05.000")
+		}
+		out += ")"
+	}
+	return render.Escape(out)
+}
+
+// cause spells what led to a write, in short; empty if that is not known.
+func (t *text) cause(causes []trace.Cause) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	out := "   ← " + causeText(causes[0])
+	if t.ascii {
+		out = "   <- " + causeText(causes[0])
+	}
+	if more := len(causes) - 1; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return t.palette.Dim(render.Escape(out))
+}
+
+func causeText(c trace.Cause) string {
+	switch c.Type {
+	case trace.CauseWatch:
+		if c.Watch != nil {
+			return watchText(c.Watch)
+		}
+	case trace.CauseRetry:
+		return fmt.Sprintf("retry %d", c.Retry)
+	case trace.CauseTimer:
+		return "timer of " + render.FormatDuration(c.Delay)
+	case trace.CauseReconcile:
+		return "another reconcile"
+	case trace.CauseOther:
+	}
+	return "the controller itself"
+}
+
+func watchText(w *trace.Watch) string {
+	verb := map[trace.WatchType]string{
+		trace.Added: "created", trace.Modified: "changed", trace.Deleted: "deleted", trace.Resync: "resynced",
+	}[w.Event]
+	if w.Initial {
+		verb = "there at the start"
+	}
+	out := fmt.Sprintf("%s %s %s", w.Kind, w.Name, verb)
+	if w.Writer != "" {
+		out += " by " + w.Writer
+	}
+	return out
+}
+
+// conclusion says what came out.
+func (t *text) conclusion(r *compare.Result, again repeated) {
+	c := r.Counts()
+	if c.Different == 0 {
+		t.line("same: %s of %s%s", cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"), merged(c))
+	} else {
+		t.line("%s %d of %s; %d same, %d other, %d missing, %d extra, %d not compared",
+			t.palette.Trouble("different:"), c.Different, cli.Plural(c.Keys, "key"), c.Same, c.Other, c.Missing, c.Extra,
+			c.Uncompared)
+	}
+	if again.ran && again.difference == "" {
+		t.line("a second run came out the same")
+	} else if again.ran {
+		t.line("a second run came out otherwise: %s", render.Escape(again.difference))
+	}
+	for _, note := range notes(r, c, t.verbose) {
+		t.line("%s", t.palette.Dim(note))
+	}
+}
+
+// merged says how many statuses were not written one by one.
+func merged(c compare.Counts) string {
+	if c.Merged == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s in between counted with a later one", cli.PluralOf(c.Merged, "1 status",
+		fmt.Sprintf("%d statuses", c.Merged)))
+}
+
+// notes say what was not compared, and why.
+func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
+	var out []string
+	if c.ByTimer > 0 {
+		note := cli.Plural(c.ByTimer, "write") + " by timers not compared"
+		if !verbose {
+			note += "; -v shows them"
+		}
+		out = append(out, note)
+	}
+	if r.Unattributed > 0 {
+		out = append(out, cli.Plural(r.Unattributed, "event")+" of which it is not known who made them, taken as given")
+	}
+	if r.Relisted > 0 {
+		out = append(out, cli.Plural(r.Relisted, "event")+" that only a list has shown, taken as given")
+	}
+	if r.Gaps > 0 {
+		out = append(out, cli.Plural(r.Gaps, "gap")+" in the recording: what happened in them is not compared")
+	}
+	return out
+}
