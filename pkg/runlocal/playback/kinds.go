@@ -31,6 +31,7 @@ type kinds struct {
 	byStream map[int]*kind // only of streams that are played
 	skipped  []NotServed   // streams that are not
 	unloaded []NotServed   // kinds and objects that the API does not have
+	failures int           // records that could not be delivered, of which unloaded has the first
 }
 
 // kind is a kind whose objects are served.
@@ -159,8 +160,8 @@ func (one *kind) isKnown(r *replay.Record) bool {
 }
 
 // settle takes note of what the API does not have.
-func (k *kinds) settle(server *api.Server, unloaded []api.UnloadedObject, _ *replay.State) {
-	k.unloaded = nil
+func (k *kinds) settle(server *api.Server, unloaded []api.UnloadedObject) {
+	k.unloaded, k.failures = nil, 0
 	for _, one := range k.all {
 		one.served = server.ServesRecorded(one.resource.GroupResource())
 		if !one.served {
@@ -174,6 +175,21 @@ func (k *kinds) settle(server *api.Server, unloaded []api.UnloadedObject, _ *rep
 		k.unloaded = append(k.unloaded,
 			NotServed{Kind: u.Kind, Resource: u.Resource, Namespace: u.Namespace, Name: u.Name, Err: u.Err})
 	}
+}
+
+// maxFailures is how many records that could not be delivered are kept.
+const maxFailures = 100
+
+// failed takes note of a record that could not be delivered.
+func (k *kinds) failed(r *replay.Record, err error) {
+	k.failures++
+	one := k.byStream[r.Stream]
+	if one == nil || k.failures > maxFailures {
+		return
+	}
+	k.unloaded = append(k.unloaded, NotServed{
+		Kind: one.resource.Kind, Resource: one.resource.Resource, Namespace: r.Namespace, Name: r.Name, Err: err,
+	})
 }
 
 // notServed returns what is not served, kinds first.

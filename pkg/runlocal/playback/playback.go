@@ -51,14 +51,15 @@ type Server struct {
 	api     *api.Server
 	options Options
 	clock   clock.WithTicker
-	kinds   *kinds
-	shift   time.Duration // added to the times in objects; 0 without Options.ShiftTimes. It is set by Seek.
+	info    replay.Info
+	shift   time.Duration // added to the times in objects; 0 without Options.ShiftTimes
 
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 	wake   chan struct{} // holds a token when the goroutine of the time has something new to look at
 
-	mu       sync.Mutex // guards what follows, and the recording
+	mu       sync.Mutex // guards what follows, shift and the recording
+	kinds    *kinds
 	player   player
 	timeline timeline
 	written  bool // a client has written since the state was loaded
@@ -82,7 +83,10 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, clock: o.Clock, kinds: newKinds(info.Streams), wake: make(chan struct{}, 1)}
+	s := &Server{
+		options: o, clock: o.Clock, info: info, kinds: newKinds(info.Streams), wake: make(chan struct{}, 1),
+		timeline: timeline{speed: 1},
+	}
 	s.player = newPlayer(s, recording)
 	s.arrive(o.At, state)
 	loaded := s.kinds.load(state, s.moved)
@@ -96,7 +100,7 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 	if s.api, err = api.Start(ctx, options); err != nil {
 		return nil, err
 	}
-	s.kinds.settle(s.api, s.api.Unloaded(), state)
+	s.kinds.settle(s.api, s.api.Unloaded())
 	running, cancel := context.WithCancel(ctx)
 	s.cancel = cancel
 	s.tasks.Go(func() { s.run(running) })
@@ -111,7 +115,7 @@ func (s *Server) Config() *rest.Config { return s.api.Config() }
 func (s *Server) API() *api.Server { return s.api }
 
 // NotServed returns what the recording has and the server does not serve, at the moment of Start or of the last Seek:
-// kinds first, then single objects.
+// kinds first, then single objects, and then the first records since that could not be served.
 func (s *Server) NotServed() []NotServed {
 	s.mu.Lock()
 	defer s.mu.Unlock()

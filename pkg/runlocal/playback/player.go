@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -127,8 +129,15 @@ func (p *player) deliverList(ctx context.Context, one *kind, stream int) error {
 	return errors.Join(errs...)
 }
 
-// isEnd reports whether an error is that of a recording without further records.
-func isEnd(err error) bool {
-	var torn *replay.TornError
-	return errors.Is(err, io.EOF) || errors.As(err, &torn)
+// deliverRest plays the lists that did not end.
+func (p *player) deliverRest(ctx context.Context) {
+	for _, stream := range slices.Sorted(maps.Keys(p.lists)) {
+		records := p.lists[stream]
+		if err := p.deliverList(ctx, p.server.kinds.byStream[stream], stream); err != nil && ctx.Err() == nil {
+			p.server.kinds.failed(records[0], err)
+		}
+	}
 }
+
+// isEOF reports whether an error is that of a recording that ended in order.
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }

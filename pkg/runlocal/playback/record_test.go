@@ -17,13 +17,11 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// epoch is the time of the first record of the tests' recordings; each record is a second after the one before.
-var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 // tape records an API into memory, record by record, as a test asks for it.
 type tape struct {
 	testing.TB
 	replay.Memory
+	began   time.Time // of the first record; each is a second after the one before
 	client  *http.Client
 	host    string
 	watches map[int]*bufio.Scanner
@@ -36,13 +34,13 @@ func newTape(t testing.TB, config *rest.Config) *tape {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tape{TB: t, client: client, host: config.Host, watches: map[int]*bufio.Scanner{},
+	return &tape{TB: t, began: time.Now().UTC().Truncate(time.Second), client: client, host: config.Host, watches: map[int]*bufio.Scanner{},
 		streams: map[int]replay.Stream{}}
 }
 
 // add appends a record, with the time of its number.
 func (p *tape) add(r *replay.Record) *replay.Record {
-	r.Time = epoch.Add(time.Duration(len(p.Records)) * time.Second)
+	r.Time = p.began.Add(time.Duration(len(p.Records)) * time.Second)
 	p.Append(r)
 	return r
 }

@@ -16,9 +16,9 @@ func (s *Server) handler(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 	if s.options.Handler == nil {
-		return noticed
+		return s.control(noticed)
 	}
-	return s.options.Handler(noticed)
+	return s.control(s.options.Handler(noticed))
 }
 
 // isWrite reports whether a request may change what is served.
@@ -36,5 +36,5 @@ func (s *Server) notice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written = true
-	s.timeline.playing = false
+	s.pause()
 }

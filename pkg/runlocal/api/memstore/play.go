@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -208,7 +209,7 @@ func sameEntries(a, b *btree.BTree[*entry]) bool {
 	same := true
 	a.Ascend(func(e *entry) bool {
 		other, ok := b.Get(e)
-		same = ok && other.revision == e.revision && other.size == e.size
+		same = ok && other.revision == e.revision && other.sum == e.sum && bytes.Equal(other.data, e.data)
 		return same
 	})
 	return same
