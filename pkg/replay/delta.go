@@ -114,7 +114,8 @@ func (d *differ) index(base []byte) {
 		clear(d.table)
 	}
 	d.shift = 64 - size
-	for i := 0; i+gram <= len(base); i += gram {
+	// Of equal bytes the first are found, which more bytes follow.
+	for i := (len(base) - gram) &^ (gram - 1); i >= 0; i -= gram {
 		d.table[d.hash(base[i:])] = uint32(i) + 1 //nolint:gosec // G115: objects are far below 4 GB
 	}
 }

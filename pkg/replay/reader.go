@@ -378,8 +378,8 @@ func (r *Reader) Seek(moment Moment) (*State, error) {
 	return state, nil
 }
 
-// target returns the segment with the last record of a moment, or one before it; false if the moment is not in the
-// recording.
+// target returns the segment with the last record of a moment, or one before it, -1 for the beginning; false if the
+// moment is not in the recording.
 func (r *Reader) target(m Moment, info *Info) (int, bool, error) {
 	if !info.contains(m) {
 		return 0, false, nil
@@ -388,8 +388,8 @@ func (r *Reader) target(m Moment, info *Info) (int, bool, error) {
 		if m.ResourceVersion != "" {
 			return r.versionTarget(m.ResourceVersion)
 		}
-		if m.Start {
-			return 0, true, nil
+		if m.Start { // no snapshot is before it
+			return -1, true, nil
 		}
 	}
 	at := micro(m.Time)

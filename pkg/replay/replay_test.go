@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -198,7 +199,7 @@ func difference[T any](want, got T) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
 	}
-	return cmp.Diff(want, got)
+	return cmp.Diff(want, got, cmpopts.EquateErrors(), cmpopts.EquateEmpty())
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -271,7 +272,7 @@ func compareInfo(t *testing.T, naive, reader replay.Recording) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := difference(want, got); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)
 	}
 }
