@@ -21,6 +21,8 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -44,27 +46,39 @@ var typeSchemas = map[string]schema{
 	"inspect.Polarity":                            enum(inspect.Positive, inspect.Negative, inspect.Neutral),
 	"inspect.Certainty":                           enum(inspect.Certain, inspect.Likely, inspect.Possible),
 	"inspect.Ownership":                           enum(inspect.OwnsField, inspect.OwnsPart, inspect.OwnsContaining),
+	"time.Time":                                   {"type": "string", "format": "date-time"},
+	"trace.Duration":                              {"type": "string", "pattern": "^-?([0-9.]+(h|m|s|ms|µs|ns))+$"},
+	"timeline.Type":                               enum(timeline.Types()...),
+	"timeline.ReadyCause": enum(timeline.ReadyCreated, timeline.ReadySpecChanged, timeline.ReadyLost,
+		timeline.ReadyExisting),
+	"replay.GapReason": enum(replay.GapWatchExpired, replay.GapUnreachable, replay.GapSleep),
+	"replay.Imported": enum(replay.ImportedWatchEvents, replay.ImportedObjects, replay.ImportedManifests,
+		replay.ImportedAudit),
 	"inspect.EvidenceSource": enum(inspect.FromField, inspect.FromCondition, inspect.FromEvent, inspect.FromLease, inspect.FromWriter,
 		inspect.FromObject, inspect.FromController),
 }
 
 // fieldSchemas are the fields whose values are fewer than their type allows.
 var fieldSchemas = map[string]schema{
-	"OwnerTree.Kind":     {"const": OwnerTreeKind},
-	"DeletePreview.Kind": {"const": DeletePreviewKind},
-	"StatusList.Kind":    {"const": StatusListKind},
-	"StatusEvent.Kind":   {"const": StatusEventKind},
-	"Plan.Kind":          {"const": PlanKind},
-	"Plan.End":           enum("settled", "next", "steps", "loop", "limit"),
-	"PlanWrite.Verb":     enum("create", "update", "delete"),
-	"TriedWrite.Answer":  enum(TrialAccepted, TrialRefused, TrialNotPermitted, TrialNotSupported),
-	"PlanObject.Verb":    enum("create", "update", "delete"),
-	"PlanCause.Type":     enum("watch", "retry", "timer", "reconcile", "other"),
-	"PlanCause.Event":    enum("ADDED", "MODIFIED", "DELETED", "RESYNC"),
-	"Diagnosis.Kind":     {"const": DiagnosisKind},
-	"FieldBlame.Kind":    {"const": FieldBlameKind},
-	"FieldBlame.Value":   {}, // any JSON value
-	"StatusEvent.Type":   enum("ADDED", "MODIFIED", "DELETED"),
+	"OwnerTree.Kind":       {"const": OwnerTreeKind},
+	"DeletePreview.Kind":   {"const": DeletePreviewKind},
+	"StatusList.Kind":      {"const": StatusListKind},
+	"StatusEvent.Kind":     {"const": StatusEventKind},
+	"Plan.Kind":            {"const": PlanKind},
+	"TimelineEntry.Kind":   {"const": TimelineEntryKind},
+	"TimelineSummary.Kind": {"const": TimelineSummaryKind},
+	"Change.Old":           {}, // any JSON value
+	"Change.New":           {},
+	"Plan.End":             enum("settled", "next", "steps", "loop", "limit"),
+	"PlanWrite.Verb":       enum("create", "update", "delete"),
+	"TriedWrite.Answer":    enum(TrialAccepted, TrialRefused, TrialNotPermitted, TrialNotSupported),
+	"PlanObject.Verb":      enum("create", "update", "delete"),
+	"PlanCause.Type":       enum("watch", "retry", "timer", "reconcile", "other"),
+	"PlanCause.Event":      enum("ADDED", "MODIFIED", "DELETED", "RESYNC"),
+	"Diagnosis.Kind":       {"const": DiagnosisKind},
+	"FieldBlame.Kind":      {"const": FieldBlameKind},
+	"FieldBlame.Value":     {}, // any JSON value
+	"StatusEvent.Type":     enum("ADDED", "MODIFIED", "DELETED"),
 	"Owner.Verdict": enum(ownertree.Solid, ownertree.OwnerMissing, ownertree.OtherUID, ownertree.OtherNamespace,
 		ownertree.UnmappableKind, ownertree.Unknown),
 	"GarbageCollection.Action": enum(ownertree.ReferencesStripped, ownertree.Deleted, ownertree.DeletedWithOwner, ownertree.BeingDeleted,
@@ -154,7 +168,9 @@ func (g *generator) of(t reflect.Type) schema {
 		return schema{"type": "string"}
 	case reflect.Bool:
 		return schema{"type": "boolean"}
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
 		return schema{"type": "integer"}
 	case reflect.Interface:
 		return schema{} // any value
@@ -180,6 +196,9 @@ func (g *generator) object(t reflect.Type) schema {
 func (g *generator) fields(t reflect.Type, properties schema) []string {
 	var required []string
 	for f := range t.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		if f.Anonymous {
 			required = append(required, g.fields(f.Type, properties)...)
 			continue
@@ -204,7 +223,7 @@ func (g *generator) fields(t reflect.Type, properties schema) []string {
 			property["description"] = text
 		}
 		properties[name] = property
-		if options != "omitempty" {
+		if options != "omitempty" && options != "omitzero" {
 			required = append(required, name)
 		}
 	}
@@ -244,6 +263,7 @@ func (g *generator) document(title string, types ...any) []byte {
 func TestSchemas(t *testing.T) {
 	source := map[string]comments{
 		"v1alpha1": readComments(t, "."), "inspect": readComments(t, ".."), "cluster": readComments(t, "../cluster"),
+		"replay": readComments(t, "../../replay"), "timeline": readComments(t, "../../replay/timeline"),
 	}
 	for _, tt := range []struct {
 		file, title string
@@ -252,6 +272,7 @@ func TestSchemas(t *testing.T) {
 		{"tree.schema.json", "What kubectl reconcile tree prints with -o json and -o yaml", []any{OwnerTree{}, DeletePreview{}}},
 		{"status.schema.json", "What kubectl reconcile status prints with -o json and -o yaml; with --watch, each line", []any{StatusList{}, StatusEvent{}}},
 		{"diff.schema.json", "What kubectl reconcile diff prints with -o json and -o yaml", []any{Plan{}}},
+		{"replay.schema.json", "What kubectl reconcile replay prints with -o json, each line, and with --summary -o json", []any{TimelineEntry{}, TimelineSummary{}}},
 		{"why.schema.json", "What kubectl reconcile why prints with -o json and -o yaml; with --watch, each line", []any{Diagnosis{}, FieldBlame{}}},
 	} {
 		g := &generator{t: t, comments: source, defs: map[string]schema{}}
@@ -289,7 +310,7 @@ func TestSchemaTables(t *testing.T) {
 		}
 		seen[typ] = true
 		for f := range typ.Fields() {
-			if f.Tag.Get("json") == "-" {
+			if f.Tag.Get("json") == "-" || !f.IsExported() {
 				continue
 			}
 			used[typ.Name()+"."+f.Name] = true
@@ -297,7 +318,7 @@ func TestSchemaTables(t *testing.T) {
 		}
 	}
 	for _, document := range []any{
-		OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Diagnosis{}, FieldBlame{}, Plan{},
+		OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Diagnosis{}, FieldBlame{}, Plan{}, TimelineEntry{}, TimelineSummary{},
 	} {
 		walk(reflect.TypeOf(document))
 	}

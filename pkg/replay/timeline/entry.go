@@ -54,9 +54,9 @@ type Entry struct {
 	// Writer is who wrote the object, as far as managedFields or the trace tell.
 	Writer *Writer `json:"writer,omitempty"`
 	// Change is what changed in an object: of EXISTING, ADDED, MODIFIED and DELETED.
-	Change *Change `json:"change,omitempty"`
+	Change *ObjectChange `json:"change,omitempty"`
 	// Event is what was reported, of an EVENT.
-	Event *Event `json:"event,omitempty"`
+	Event *ReportedEvent `json:"event,omitempty"`
 	// Reconcile is what a controller did, of a RECONCILE.
 	Reconcile *Reconcile `json:"reconcile,omitempty"`
 	// List is what was listed, of a LIST.
@@ -111,8 +111,8 @@ func (w *Writer) Name() string {
 	return w.Manager
 }
 
-// Change is what changed in an object, and how it is after it.
-type Change struct {
+// ObjectChange is what changed in an object, and how it is after it.
+type ObjectChange struct {
 	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are none.
 	// Values of Secrets are hidden.
 	Fields []inspect.Change `json:"fields,omitempty"`
@@ -172,8 +172,8 @@ type Replicas struct {
 	Available *int64 `json:"available,omitempty"`
 }
 
-// Event is what a component reported about an object.
-type Event struct {
+// ReportedEvent is what a component reported about an object.
+type ReportedEvent struct {
 	// Name is that of the Event itself.
 	Name string `json:"name"`
 	// Type is Normal or Warning.

@@ -46,7 +46,7 @@ type regarding struct {
 }
 
 // readEvent returns what an Event says, and the object that it is about.
-func readEvent(r *replay.Record) (*Event, *Object, error) {
+func readEvent(r *replay.Record) (*ReportedEvent, *Object, error) {
 	var e eventObject
 	if err := json.Unmarshal(r.Object, &e); err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func readEvent(r *replay.Record) (*Event, *Object, error) {
 	if about.Kind == "" {
 		about = Object(e.Regarding)
 	}
-	return &Event{
+	return &ReportedEvent{
 		Name: r.Name, Type: e.Type, Reason: e.Reason, Message: cmp.Or(e.Message, e.Note),
 		Count: max(1, e.Count, e.OldCount, e.Series.Count),
 		By: cmp.Or(e.ReportingComponent, e.ReportingController, e.Source.Component,

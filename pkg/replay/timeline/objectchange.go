@@ -10,7 +10,7 @@ import (
 )
 
 // changeOf describes what two versions of an object, as JSON, differ in. before is nil for an object that is new.
-func changeOf(before, after []byte, secret, all bool) (*Change, difference, error) {
+func changeOf(before, after []byte, secret, all bool) (*ObjectChange, difference, error) {
 	out := snapshot(after)
 	if before == nil {
 		metadata, status := valueOf(after, "metadata"), valueOf(after, "status")
@@ -149,10 +149,10 @@ func compareConditions(before, after []condition) []ConditionChange {
 	return out
 }
 
-// snapshot returns a Change that only has the numbers of an object.
-func snapshot(raw []byte) *Change {
+// snapshot returns an ObjectChange that only has the numbers of an object.
+func snapshot(raw []byte) *ObjectChange {
 	metadata, spec, status := valueOf(raw, "metadata"), valueOf(raw, "spec"), valueOf(raw, "status")
-	return &Change{
+	return &ObjectChange{
 		ResourceVersion:    textOf(valueOf(metadata, "resourceVersion")),
 		Generation:         numberOf(valueOf(metadata, "generation")),
 		ObservedGeneration: numberOf(valueOf(status, "observedGeneration")),

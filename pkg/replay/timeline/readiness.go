@@ -151,7 +151,7 @@ func (r *readiness) add(key objectKey, e *Entry) {
 }
 
 // observed reports whether the controller has seen the generation; true for kinds that do not report it.
-func observed(c *Change) bool {
+func observed(c *ObjectChange) bool {
 	return c.Generation == nil || c.ObservedGeneration == nil || *c.ObservedGeneration >= *c.Generation
 }
 
@@ -163,7 +163,7 @@ func stuckText(s *inspect.Status) string {
 }
 
 // progressOf returns a text that changes when the workload makes progress.
-func progressOf(c *Change) string {
+func progressOf(c *ObjectChange) string {
 	out := stuckText(c.Status)
 	if c.Replicas != nil {
 		for _, n := range []*int64{c.Replicas.Current, c.Replicas.Updated, c.Replicas.Ready, c.Replicas.Available} {

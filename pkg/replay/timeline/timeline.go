@@ -460,7 +460,7 @@ func (t *Timeline) setStatus(e *Entry) {
 }
 
 // empty reports whether nothing changed that is worth an entry.
-func (c *Change) empty() bool {
+func (c *ObjectChange) empty() bool {
 	return len(c.Fields)+len(c.Conditions)+len(c.OwnersAdded)+len(c.OwnersRemoved)+len(c.FinalizersAdded)+
 		len(c.FinalizersRemoved) == 0 && !c.DeletionRequested && !c.Replaced && !c.Unknown
 }

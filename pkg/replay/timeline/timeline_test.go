@@ -28,11 +28,11 @@ func TestChanges(t *testing.T) {
 	for _, row := range []struct {
 		reason, kind, before, after string
 		all                         bool
-		want                        *Change // nil for no entry
+		want                        *ObjectChange // nil for no entry
 	}{
 		{
 			"a field of the spec", "Pod", pod("", `,"spec":{"nodeName":"x","a":[1,2]}`), pod("", `,"spec":{"nodeName":"y","a":[1,2]}`),
-			false, &Change{Fields: []inspect.Change{{Path: "spec.nodeName", Old: "x", New: "y"}}},
+			false, &ObjectChange{Fields: []inspect.Change{{Path: "spec.nodeName", Old: "x", New: "y"}}},
 		},
 		{
 			"what every write changes", "Pod", pod(`,"resourceVersion":"1","managedFields":[{"manager":"a"}]`, ""),
@@ -40,7 +40,7 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"what every write changes, asked for", "Pod", pod(`,"resourceVersion":"1"`, ""), pod(`,"resourceVersion":"2"`, ""), true,
-			&Change{ResourceVersion: "2", Fields: []inspect.Change{{Path: "metadata.resourceVersion", Old: "1", New: "2"}}},
+			&ObjectChange{ResourceVersion: "2", Fields: []inspect.Change{{Path: "metadata.resourceVersion", Old: "1", New: "2"}}},
 		},
 		{
 			"a heartbeat", "Node", pod("", fmt.Sprintf(ready, "True", "R", "1")), pod("", fmt.Sprintf(ready, "True", "R", "2")), false, nil,
@@ -50,7 +50,7 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"a condition flips", "Pod", pod("", fmt.Sprintf(ready, "True", "R", "1")), pod("", fmt.Sprintf(ready, "False", "S", "1")), false,
-			&Change{
+			&ObjectChange{
 				Fields: []inspect.Change{
 					{Path: "status.conditions[type=Ready].reason", Old: "R", New: "S"},
 					{Path: "status.conditions[type=Ready].status", Old: "True", New: "False"},
@@ -61,7 +61,7 @@ func TestChanges(t *testing.T) {
 		{
 			"a condition is gone", "Pod", pod("", `,"status":{"conditions":[{"type":"A","status":"True"}]}`), pod("", `,"status":{"conditions":[]}`),
 			false,
-			&Change{
+			&ObjectChange{
 				Fields: []inspect.Change{
 					{Path: "status.conditions[type=A].status", Old: "True"}, {Path: "status.conditions[type=A].type", Old: "A"},
 				},
@@ -71,7 +71,7 @@ func TestChanges(t *testing.T) {
 		{
 			"deletion is requested", "Pod", pod(`,"finalizers":["x","y"]`, ""), pod(`,"deletionTimestamp":"2026-01-31T14:20:00Z","finalizers":["y"]`, ""),
 			false,
-			&Change{
+			&ObjectChange{
 				Fields: []inspect.Change{
 					{Path: "metadata.deletionTimestamp", New: "2026-01-31T14:20:00Z"},
 					{Path: "metadata.finalizers", Old: []any{"x", "y"}, New: []any{"y"}},
@@ -82,7 +82,7 @@ func TestChanges(t *testing.T) {
 		{
 			"an owner is set free", "Pod", pod(`,"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"o","controller":true}]`, ""), pod("", ""),
 			false,
-			&Change{
+			&ObjectChange{
 				Fields: []inspect.Change{
 					{Path: "metadata.ownerReferences[name=n].apiVersion", Old: "v1"}, {Path: "metadata.ownerReferences[name=n].controller", Old: true},
 					{Path: "metadata.ownerReferences[name=n].kind", Old: "K"}, {Path: "metadata.ownerReferences[name=n].name", Old: "n"},
@@ -96,7 +96,7 @@ func TestChanges(t *testing.T) {
 			pod(`,"generation":1`, `,"spec":{"replicas":2},"status":{"observedGeneration":1,"replicas":2,"readyReplicas":2}`),
 			pod(`,"generation":2`, `,"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":2,"readyReplicas":2}`),
 			false,
-			&Change{
+			&ObjectChange{
 				Fields: []inspect.Change{
 					{Path: "metadata.generation", Old: int64(1), New: int64(2)}, {Path: "spec.replicas", Old: int64(2), New: int64(3)},
 				},
@@ -105,7 +105,7 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"values of Secrets are hidden, that they changed is not", "Secret", pod("", `,"data":{"a":"eA==","b":"x"}`), pod("", `,"data":{"a":"eQ==","b":"x"}`),
-			false, &Change{Fields: []inspect.Change{{Path: "data.a", Old: inspect.HiddenValue, New: inspect.HiddenValue}}},
+			false, &ObjectChange{Fields: []inspect.Change{{Path: "data.a", Old: inspect.HiddenValue, New: inspect.HiddenValue}}},
 		},
 		{
 			"other white space is no change", "Pod", pod("", `,"spec":{"a":1}`), pod("", `,"spec": {"a" : 1 }`), false, nil,
@@ -143,16 +143,16 @@ func TestTypes(t *testing.T) {
 		typ    replay.Type
 		uid    string
 		want   Type // empty for no entry
-		change Change
+		change ObjectChange
 	}{
-		{"the first", nil, replay.TypeAdded, "u1", Added, Change{}},
-		{"a list that is not asked for", nil, replay.TypeListItem, "u1", "", Change{}},
-		{"added although it is known, as kubectl prints it after a list", []replay.Type{replay.TypeListItem}, replay.TypeAdded, "u1", "", Change{}},
-		{"added with another UID: its deletion was not seen", []replay.Type{replay.TypeListItem}, replay.TypeAdded, "u2", Added, Change{Replaced: true}},
-		{"modified, and never seen before", nil, replay.TypeModified, "u1", Modified, Change{Unknown: true}},
-		{"modified to another UID, where events have no types", []replay.Type{replay.TypeAdded}, replay.TypeModified, "u2", Modified, Change{Replaced: true}},
-		{"gone", []replay.Type{replay.TypeAdded}, replay.TypeDeleted, "u1", Deleted, Change{}},
-		{"added again after it is gone", []replay.Type{replay.TypeAdded, replay.TypeDeleted}, replay.TypeAdded, "u2", Added, Change{}},
+		{"the first", nil, replay.TypeAdded, "u1", Added, ObjectChange{}},
+		{"a list that is not asked for", nil, replay.TypeListItem, "u1", "", ObjectChange{}},
+		{"added although it is known, as kubectl prints it after a list", []replay.Type{replay.TypeListItem}, replay.TypeAdded, "u1", "", ObjectChange{}},
+		{"added with another UID: its deletion was not seen", []replay.Type{replay.TypeListItem}, replay.TypeAdded, "u2", Added, ObjectChange{Replaced: true}},
+		{"modified, and never seen before", nil, replay.TypeModified, "u1", Modified, ObjectChange{Unknown: true}},
+		{"modified to another UID, where events have no types", []replay.Type{replay.TypeAdded}, replay.TypeModified, "u2", Modified, ObjectChange{Replaced: true}},
+		{"gone", []replay.Type{replay.TypeAdded}, replay.TypeDeleted, "u1", Deleted, ObjectChange{}},
+		{"added again after it is gone", []replay.Type{replay.TypeAdded, replay.TypeDeleted}, replay.TypeAdded, "u2", Added, ObjectChange{}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			r := newRecording(t)
@@ -245,7 +245,7 @@ func TestUserOfAuditLog(t *testing.T) {
 func TestEvents(t *testing.T) {
 	want := &Entry{
 		Number: 2, Time: start, Type: Reported, Object: &Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "a", UID: "u1"},
-		Event: &Event{Name: "e", Type: "Warning", Reason: "BackOff", Message: "Back-off", Count: 5, By: "kubelet"},
+		Event: &ReportedEvent{Name: "e", Type: "Warning", Reason: "BackOff", Message: "Back-off", Count: 5, By: "kubelet"},
 	}
 	const about = `{"apiVersion":"v1","kind":"Pod","namespace":"shop","name":"a","uid":"u1"}`
 	for _, row := range []struct{ reason, text string }{
@@ -295,7 +295,7 @@ func TestOtherEntries(t *testing.T) {
 		{Number: 6, Time: later, Type: Gap, Gap: gap},
 		{
 			Number: 8, Time: later, Type: Deleted, Relisted: true,
-			Object: &Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "a", UID: "u1"}, Change: &Change{},
+			Object: &Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "a", UID: "u1"}, Change: &ObjectChange{},
 		},
 		{Number: 9, Time: later, Type: Listed, Resource: "pods", List: &List{Changes: 1, ResourceVersion: "20"}},
 		{Number: 10, Time: later, Type: End, Message: "interrupted"},

@@ -54,7 +54,7 @@ func (p *printer) changeText(e *timeline.Entry) string {
 }
 
 // parts returns the parts of a change in the order in which they are shown.
-func (p *printer) parts(e *timeline.Entry, c *timeline.Change) []string {
+func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, render.Escape(fmt.Sprintf(format, args...))) }
 	whole := e.Type != timeline.Modified || c.Replaced || c.Unknown
@@ -106,7 +106,7 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.Change) []string {
 
 // otherFields returns the fields of a change that have no words of their own. Of a condition whose status or reason did
 // not change, it keeps the message.
-func otherFields(c *timeline.Change) []inspect.Change {
+func otherFields(c *timeline.ObjectChange) []inspect.Change {
 	flipped := map[string]bool{}
 	for _, one := range c.Conditions {
 		flipped[one.Type] = true
@@ -150,7 +150,7 @@ func (p *printer) conditionText(c timeline.ConditionChange, whole bool) string {
 }
 
 // generationText returns what changed of the generation and of the one that was observed.
-func generationText(c *timeline.Change) string {
+func generationText(c *timeline.ObjectChange) string {
 	generation, observed := changed(c, "metadata.generation"), changed(c, "status.observedGeneration")
 	switch {
 	case generation && observed && c.Generation != nil && c.ObservedGeneration != nil:
@@ -163,7 +163,7 @@ func generationText(c *timeline.Change) string {
 	return ""
 }
 
-func changed(c *timeline.Change, path string) bool {
+func changed(c *timeline.ObjectChange, path string) bool {
 	for _, f := range c.Fields {
 		if f.Path == path {
 			return true

@@ -13,9 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // start is when the recordings of the tests begin.
@@ -106,9 +109,14 @@ func (r *recording) file() string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, record := range r.Records {
+	for i, record := range r.Records {
 		if err := w.Write(record.Clone()); err != nil {
 			r.t.Fatal(err)
+		}
+		if i == len(r.Records)/2 {
+			if err := w.Flush(); err != nil { // what a recorder that is killed later does not lose
+				r.t.Fatal(err)
+			}
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -235,6 +243,196 @@ func TestTimeline(t *testing.T) {
 				t.Errorf("exit code %d, %s", got.code, got.err)
 			}
 			golden(t, row.golden, got.out)
+		})
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	r := rollout(t)
+	traced(r)
+	file := r.file()
+	const schema = "../../../../docs/replay.schema.json"
+	got := runCommand(t, nil, file, "-o", "json", "--existing")
+	if got.code != 0 || strings.Count(got.out, "\n") < 20 {
+		t.Fatalf("exit code %d, %s: %s", got.code, got.err, got.out)
+	}
+	for line := range strings.Lines(got.out) {
+		if err := schematest.Check(schema, strings.NewReader(line)); err != nil {
+			t.Errorf("%s\n%v", line, err)
+		}
+	}
+	for _, format := range []string{"json", "yaml"} {
+		got := runCommand(t, nil, file, "-o", format, "--summary")
+		text, err := yaml.YAMLToJSON([]byte(got.out))
+		if err == nil {
+			err = schematest.Check(schema, bytes.NewReader(text))
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, got.out)
+		}
+	}
+}
+
+// traced adds the trace of a reconcile that wrote an object and failed.
+func traced(r *recording) {
+	events := []*trace.Event{
+		{Seq: 1, Time: r.now, Detail: &trace.Watch{
+			Event: trace.Added, Object: trace.Object{Kind: "Deployment", Namespace: "shop", Name: "web"}, ResourceVersion: "900", WrittenBy: 7,
+			Writer: "deployment",
+		}},
+		{Seq: 2, Time: r.now, Controller: "deployment", Reconcile: 8, Key: "shop/web", Detail: &trace.Start{Causes: []trace.Cause{{
+			Type: trace.CauseWatch, Watch: &trace.Watch{
+				Event: trace.Modified, Object: trace.Object{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+				Manager: trace.ManagerFrom(func() string { return "kubectl" }),
+			},
+		}}}},
+	}
+	for i := range 2 {
+		events = append(events, &trace.Event{
+			Seq: uint64(3 + i), Time: r.now, Controller: "deployment", Reconcile: 8, Key: "shop/web", Detail: &trace.Request{
+				Verb: "create", Object: trace.Object{Kind: "ReplicaSet", Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}, Code: 201,
+			},
+		})
+	}
+	events = append(events,
+		&trace.Event{Seq: 5, Time: r.now, Controller: "deployment", Reconcile: 8, Key: "shop/web", Detail: &trace.Request{
+			Verb: "update", Object: trace.Object{Kind: "Deployment", Namespace: "shop", Name: "web"}, Subresource: "status", Code: 409, Message: "conflict",
+		}},
+		&trace.Event{Seq: 6, Time: r.now, Controller: "deployment", Reconcile: 8, Key: "shop/web", Detail: &trace.End{
+			Outcome: trace.Failed, Duration: trace.Duration(1500 * time.Microsecond), Error: "conflict\x1b[2J", Writes: 2, Refused: 1,
+		}},
+		&trace.Event{Seq: 7, Time: r.now, Controller: "deployment", Reconcile: 9, Key: "shop/web", Detail: &trace.End{Outcome: trace.Done}},
+	)
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.add(&replay.Record{Type: replay.TypeTrace, Object: line})
+	}
+}
+
+func TestReconciles(t *testing.T) {
+	r := newRecording(t, "deployments.apps/v1 Deployment")
+	traced(r)
+	r.object(replay.TypeModified, "Deployment", "web", "", "").ResourceVersion = "900"
+	r.Records[len(r.Records)-1].Object = []byte(`{"metadata":{"name":"web","namespace":"shop","uid":"uid-web","resourceVersion":"900"}}`)
+	got := runCommand(t, nil, r.file())
+	want := `2026-01-31 UTC
+23:59:58.000  recording of context prod, Kubernetes v1.37.1
+23:59:58.000  deployment #8             shop/web: create ReplicaSet (2), update Deployment/web status refused: conflict, failed: conflict^[[2J   because modified Deployment/web by kubectl
+23:59:58.000  Deployment/web            changed; how it was before is not recorded   by deployment #7
+23:59:58.000  end of the recording
+`
+	if diff := cmp.Diff(want, got.out); diff != "" {
+		t.Errorf("what was written by the trace, and reconciles that wrote or failed (-want +got):\n%s", diff)
+	}
+	if verbose := runCommand(t, nil, r.file(), "-v"); !strings.Contains(verbose.out, "shop/web: no writes\n") {
+		t.Errorf("-v does not show all reconciles:\n%s", verbose.out)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	file := rollout(t).file()
+	for _, row := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"nothing to read", nil, "error: no recording is named\nhint: name a FILE, or - for stdin; `kubectl reconcile record -o FILE` makes one\n"},
+		{"an unknown output", []string{file, "-o", "jsn"}, "error: unknown output format \"jsn\"\nhint: did you mean json? there are json, yaml, watch, audit and manifests; without -o the output is text\n"},
+		{"YAML has no lines", []string{file, "-o", "yaml"}, "error: a timeline is not written as YAML\nhint: -o json writes a line for each entry\n"},
+		{"an unknown kind", []string{file, "--kind", "deploymnt"}, "error: the recording has no kind \"deploymnt\"\nhint: did you mean deployment or deployments?\n"},
+		{"the kind of an object", []string{file, "--tree", "dep/web"}, "error: the recording has no kind \"dep\"\nhint: did you mean deploy or deployment or deployments?\n"},
+		{"no name", []string{file, "--object", "web"}, "error: --object \"web\" must be TYPE/NAME\nhint: for example deploy/web\n"},
+		{"an unknown type", []string{file, "--type", "ADED"}, "error: unknown type \"ADED\"\nhint: did you mean ADDED? there are ADDED, MODIFIED, DELETED, EXISTING, EVENT, RECONCILE, LIST, GAP, ERROR, BEGIN, END, TORN\n"},
+		{"a bad path", []string{file, "--field", "spec[replicas"}, "error: --field: reading the path \"spec[replicas\": a [ is not closed\nhint: for example spec.replicas, spec.template.spec.containers[web].image or metadata.labels[app.kubernetes.io/name]\n"},
+		{"a bad speed", []string{file, "--follow", "--speed", "0"}, "error: --speed 0 is not above 0\n"},
+		{"two outputs", []string{file, "--summary", "--follow"}, "error: --summary and --follow exclude each other\n"},
+		{"an export of a summary", []string{file, "--summary", "-o", "audit"}, "error: --summary and -o audit exclude each other\n"},
+		{"an export in time", []string{file, "--follow", "-o", "watch"}, "error: --follow and -o watch exclude each other\n"},
+		{"cleaning what is not cleaned", []string{file, "--clean"}, "error: --clean only works with -o manifests\n"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			got := runCommand(t, nil, row.args...)
+			if got.code != errorCode || got.out != "" {
+				t.Errorf("exit code %d, output %s", got.code, got.out)
+			}
+			if diff := cmp.Diff(row.want, got.err); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMoments(t *testing.T) {
+	file := rollout(t).file()
+	for _, row := range []struct {
+		reason string
+		args   []string
+		code   int
+		first  string // of stdout
+		err    string // a part of stderr
+	}{
+		{"a time before the recording is its beginning", []string{"--since", "2026-01-30T00:00:00Z"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", ""},
+		{"a time in it", []string{"--since", "00:00:04.78"}, 0, "2026-02-01 UTC\n00:00:04.780  Deployment/web ", ""},
+		{"a time after it", []string{"--since", "2026-03-01T00:00:00Z"}, errorCode, "", "which goes from 2026-01-31T23:59:58.000Z to 2026-02-01T00:00:04.780Z\nhint: "},
+		{"a number after it", []string{"--since", "#9999"}, errorCode, "", "its records are #1 to #"},
+		{"the number of a record", []string{"--since", "#11"}, 0, "2026-01-31 UTC\n23:59:58.120  ReplicaSet/web-5f ", ""},
+		{"a resource version: its record is the first", []string{"--since", "110"}, 0, "2026-01-31 UTC\n23:59:58.120  ReplicaSet/web-5f ", ""},
+		{"after the first lists", []string{"--since", "start", "--until", "#10"}, 0, "2026-01-31 UTC\n23:59:58.100  Deployment/web            created", ""},
+		{"the end", []string{"--since", "end"}, 0, "", "No changes found in that time.\n"},
+		{"until before it", []string{"--until", "2026-01-30T00:00:00Z"}, errorCode, "", "--until: "},
+		{"until after it", []string{"--until", "2027-01-30T00:00:00Z"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", ""},
+		{"no moment", []string{"--until", "tomorrow"}, errorCode, "", `error: --until: parsing the moment "tomorrow": `},
+		{"nothing is selected", []string{"--object", "deploy/other"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", "No changes found that are selected.\n"},
+		{"a writer that is not there", []string{"--writer", "kubctl-scale"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", "hint: did you mean kubectl-scale?"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			got := runCommand(t, nil, append([]string{file}, row.args...)...)
+			if got.code != row.code || !strings.HasPrefix(got.out, row.first) || row.first == "" && got.out != "" {
+				t.Errorf("exit code %d, output:\n%s", got.code, got.out)
+			}
+			if !strings.Contains(got.err, row.err) || row.err == "" && got.err != "" {
+				t.Errorf("stderr:\n%s", got.err)
+			}
+		})
+	}
+}
+
+func TestTornRecording(t *testing.T) {
+	file := rollout(t).file()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text[:len(text)-500], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := runCommand(t, nil, file)
+	if got.code != 0 || !strings.Contains(got.out, "  Deployment/web ") || !strings.HasPrefix(got.err, "warning: the recording is cut off after record ") || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("exit code %d, stderr %s", got.code, got.err)
+	}
+}
+
+func TestExports(t *testing.T) {
+	file := rollout(t).file()
+	for _, row := range []struct {
+		reason string
+		args   []string
+		want   int // lines with this part
+		part   string
+	}{
+		{"watch events", []string{"-o", "watch"}, 3, `"MODIFIED"`},
+		{"watch events of one object", []string{"-o", "watch", "--object", "deploy/web"}, 6, `"kind":"Deployment"`},
+		{"an audit log until a moment", []string{"-o", "audit", "--until", "#11"}, 2, `"verb":"create"`},
+		{"manifests of a moment", []string{"-o", "manifests", "--until", "#13", "--kind", "pods"}, 2, "kind: Pod"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			got := runCommand(t, nil, append([]string{file}, row.args...)...)
+			if n := strings.Count(got.out, row.part); got.code != 0 || got.err != "" || n < row.want {
+				t.Errorf("exit code %d, %d, stderr %s, output:\n%s", got.code, n, got.err, got.out)
+			}
 		})
 	}
 }

@@ -149,7 +149,7 @@ func (o *Options) conclude(recording replay.Recording, t *timeline.Timeline, sho
 	if info, err := recording.Info(); err == nil && o.output == "" {
 		o.note(input.Notes(&info))
 	}
-	if shown.changes > 0 {
+	if shown.changes > 0 || shown.torn != "" && len(t.Streams()) == 0 {
 		return nil
 	}
 	if o.isLive() && !t.SinceReached() {
