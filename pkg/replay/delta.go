@@ -178,7 +178,7 @@ func applyDelta(buffer, delta, base []byte, limit int64) ([]byte, error) {
 		}
 		delta = delta[used:]
 		position := int64(from) + move // may overflow, to a number that is refused
-		if move > limit || position < 0 || position > int64(len(base))-int64(count) {
+		if position < 0 || position > int64(len(base))-int64(count) {
 			return nil, damaged("delta copies from outside of its base")
 		}
 		from = int(position) + count
