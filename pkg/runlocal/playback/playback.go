@@ -122,6 +122,45 @@ func (s *Server) NotServed() []NotServed {
 	return s.kinds.notServed()
 }
 
+// Token returns the token of one of Options.Users, empty if there is no such user.
+func (s *Server) Token(user string) string {
+	for _, u := range s.options.Users {
+		if u.Name == user {
+			return u.Token
+		}
+	}
+	return ""
+}
+
+// Kinds returns the number of kinds that are served.
+func (s *Server) Kinds() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, one := range s.kinds.all {
+		if one.served {
+			n++
+		}
+	}
+	return n
+}
+
+// Namespace returns the namespace that was recorded, if it is a single one; empty if there are several, or all.
+func (s *Server) Namespace() string {
+	out := ""
+	for i := range s.info.Streams {
+		stream := &s.info.Streams[i]
+		if !stream.Namespaced {
+			continue
+		}
+		if stream.Namespace == "" || out != "" && out != stream.Namespace {
+			return ""
+		}
+		out = stream.Namespace
+	}
+	return out
+}
+
 // Stop ends the playback and the server, and returns when their goroutines have ended. Only the first call has an
 // effect.
 func (s *Server) Stop() error {
