@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/serve"
 )
 
 const replayExample = `  # What happened, and who did it
@@ -32,6 +33,9 @@ const replayExample = `  # What happened, and who did it
   # Would the controllers do the same again?
   kubectl reconcile replay incident.krec --controller deployment,replicaset
 
+  # kubectl sees the cluster as it was
+  kubectl reconcile replay incident.krec --serve --at 14:20
+
   # What kubectl prints, as it comes
   kubectl get pods -w --output-watch-events -o json | kubectl reconcile replay -`
 
@@ -42,6 +46,7 @@ const errorCode = 2
 type Flags struct {
 	narrow    narrowFlags
 	compare   compare.Flags
+	serve     serve.Flags
 	output    string
 	summary   bool
 	follow    bool
@@ -58,7 +63,7 @@ type Flags struct {
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{color: render.ColorAuto, speed: 1}
 	cmd := &cobra.Command{
-		Use:   "replay [FILE…|-]",
+		Use:   "replay [FILE…|-] [-- COMMAND [ARGS…]]",
 		Short: "Show what happened in a recording: what changed, when and by whom",
 		Long: `Show what happened in a recording, one line for each change: when, which object, what changed in it, and who
 wrote that. Recordings are files that ` + "`kubectl reconcile record`" + ` wrote, or the output of
@@ -69,7 +74,11 @@ than 1 after an error.`,
 		Example: replayExample,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return cli.WithExitCode(f.run(cmd.Context(), streams, args), errorCode)
+		var command []string
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			args, command = args[:dash], args[dash:]
+		}
+		return cli.WithExitCode(f.run(cmd.Context(), streams, args, command), errorCode)
 	}
 	f.addTo(cmd)
 	return cmd
@@ -85,7 +94,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.summary, "summary", false,
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
-	flags.Float64Var(&f.speed, "speed", 1, "with --follow, how many times faster it is played")
+	flags.Float64Var(&f.speed, "speed", 1, "with --follow or --serve, how many times faster it is played")
+	f.serve.AddTo(cmd)
 	flags.BoolVar(&f.noPager, "no-pager", false, "do not show long output with a pager")
 	flags.BoolVar(&f.existing, "existing", false, "a line for each object that was there at the start")
 	flags.BoolVar(&f.allFields, "all-fields", false,
@@ -164,7 +174,13 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}, nil
 }
 
-func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
+func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	if err := f.serve.Validate(command); err != nil {
+		return err
+	}
+	if f.serve.Given() {
+		return f.runServe(ctx, streams, args, command)
+	}
 	if f.compare.Given() {
 		return f.runCompare(ctx, streams, args)
 	}
@@ -173,6 +189,18 @@ func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, arg
 		return err
 	}
 	return o.Run(ctx)
+}
+
+// runServe serves the recording.
+func (f *Flags) runServe(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	if f.summary || f.follow || f.compare.Given() || f.output != "" {
+		return errors.New("--serve excludes --summary, --follow, --controller and -o")
+	}
+	recording, closeFiles, err := input.Open(streams, args)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.serve.Run(ctx, streams, recording, command), closeFiles())
 }
 
 // runCompare lets controllers run on the recording.
