@@ -36,10 +36,14 @@ func random(seed int64, count int) []*replay.Record {
 	object := func(stream int, name string) replay.Record {
 		version++
 		uid := fmt.Sprintf("uid-%s", name)
+		if rng.Intn(20) == 0 { // was deleted and made again without an event
+			uid += "-again"
+		}
 		return replay.Record{
 			Stream: stream, Namespace: "default", Name: name, UID: uid, ResourceVersion: fmt.Sprint(version),
 			Object: fmt.Appendf(nil, `{"metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":"%d"},`+
-				`"spec":{"containers":[{"image":"nginx:1.%d","nothing":null}]},"status":{"phase":%q,"n":%d}}`,
+				`"spec":{"containers":[{"image":"nginx:1.%d","nothing":null}],"volumes":[{"name":"kube-api-access","projected":`+
+				`{"defaultMode":420}}],"tolerations":[{"key":"node.kubernetes.io/not-ready"}]},"status":{"phase":%q,"n":%d}}`,
 				name, uid, version, rng.Intn(30), []string{"Pending", "Running"}[rng.Intn(2)], rng.Intn(1000)),
 		}
 	}

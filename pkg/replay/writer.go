@@ -16,7 +16,7 @@ import (
 
 // Sink takes records, in the order in which they arrived.
 type Sink interface {
-	// Write adds a record and sets its Number. It does not keep the record.
+	// Write adds a record, and sets its Number and its Time as they will be read. It does not keep the record.
 	Write(*Record) error
 }
 
@@ -51,6 +51,7 @@ type Writer struct {
 	segmentSize   int
 	snapshotEvery int64
 	compressor    *zstd.Encoder
+	decompressor  *zstd.Decoder
 
 	mu      sync.Mutex
 	w       io.Writer
@@ -69,8 +70,8 @@ type Writer struct {
 	// sinceSnapshot is how many bytes of records were written since the last snapshot, which had snapshotSize.
 	sinceSnapshot, snapshotSize int64
 
-	differ                   differ
-	delta, made, body, frame []byte // buffers
+	differ                         differ
+	delta, made, body, frame, base []byte // buffers
 }
 
 // writtenStream is what the Writer knows of a stream.
@@ -87,9 +88,13 @@ type writtenStream struct {
 
 // writtenObject is the last version of an object, as it was written.
 type writtenObject struct {
-	id      uint64
-	record  Record // without Object
+	id     uint64
+	record Record // without Object
+	// object are its bytes, compressed if packed: what did not change between two snapshots is unlikely to change soon,
+	// and most objects of a large cluster are such.
 	object  []byte
+	packed  bool
+	changed bool // since the last snapshot
 	deleted bool
 }
 
@@ -102,8 +107,12 @@ func NewWriter(w io.Writer, h Header, o WriterOptions) (*Writer, error) {
 	}
 	setDefault(&o.SegmentSize, 1<<20)
 	setDefault(&o.SnapshotEvery, 4<<20)
+	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
 	out := &Writer{
-		limits: o.Limits.withDefaults(), segmentSize: o.SegmentSize, snapshotEvery: int64(o.SnapshotEvery),
+		limits: o.Limits.withDefaults(), decompressor: decompressor, segmentSize: o.SegmentSize, snapshotEvery: int64(o.SnapshotEvery),
 		compressor: compressor, w: w, streams: map[int]*writtenStream{}, objects: map[Key]*writtenObject{},
 	}
 	h.Version = FormatVersion
@@ -253,8 +262,7 @@ func (w *Writer) encode(raw *rawRecord, r *Record) error {
 	case TypeGap:
 		payload = r.Gap
 	case TypeListItem, TypeAdded, TypeModified, TypeDeleted:
-		w.encodeObject(raw, r)
-		return nil
+		return w.encodeObject(raw, r)
 	case TypeListBegin, TypeListEnd, TypeBookmark, TypeError, TypeTrace, TypeAlive, TypeEnd:
 		if len(r.Object) > 0 {
 			raw.fields |= fieldWhole
@@ -275,7 +283,7 @@ func (w *Writer) encode(raw *rawRecord, r *Record) error {
 }
 
 // encodeObject sets what identifies an object and its bytes, as a delta if that is shorter.
-func (w *Writer) encodeObject(raw *rawRecord, r *Record) {
+func (w *Writer) encodeObject(raw *rawRecord, r *Record) error {
 	object := w.objects[r.Key()]
 	if object == nil {
 		w.nextID++
@@ -293,31 +301,44 @@ func (w *Writer) encodeObject(raw *rawRecord, r *Record) {
 	if base == nil || len(base.object) == 0 {
 		base = w.streams[r.Stream].similar(r.Name)
 	}
-	w.encodeBytes(raw, r.Object, base)
+	if base == nil {
+		w.encodeBytes(raw, r.Object, 0, nil)
+		return nil
+	}
+	bytes := base.object
+	if base.packed {
+		var err error
+		if w.base, err = w.unpack(w.base, base); err != nil {
+			return err
+		}
+		bytes = w.base
+	}
+	w.encodeBytes(raw, r.Object, base.id, bytes)
+	return nil
 }
 
-// encodeBytes sets the bytes of an object, as a delta to those of base if that is shorter; base may be nil.
-func (w *Writer) encodeBytes(raw *rawRecord, object []byte, base *writtenObject) {
+// encodeBytes sets the bytes of an object, as a delta to those of another one if that is shorter; base may be empty.
+func (w *Writer) encodeBytes(raw *rawRecord, object []byte, id uint64, base []byte) {
 	if len(object) == 0 {
 		return
 	}
 	raw.fields |= fieldWhole
 	raw.data = object
-	if base == nil || len(base.object) == 0 {
+	if len(base) == 0 {
 		return
 	}
-	w.delta = w.differ.appendDelta(w.delta[:0], base.object, object)
+	w.delta = w.differ.appendDelta(w.delta[:0], base, object)
 	if len(w.delta) >= len(object) {
 		return
 	}
 	// A delta that does not make what it should would lose the object for good: so it is tried before.
-	made, err := applyDelta(w.made, w.delta, base.object, w.limits.Record)
+	made, err := applyDelta(w.made, w.delta, base, w.limits.Record)
 	if err != nil || !bytes.Equal(made, object) {
 		return
 	}
 	w.made = made
 	raw.fields = raw.fields&^fieldWhole | fieldDelta
-	raw.base, raw.data = base.id, w.delta
+	raw.base, raw.data = id, w.delta
 }
 
 // similar returns an object that is likely to resemble a new one of the name; nil if there is none.
@@ -369,8 +390,29 @@ func (w *Writer) know(r *Record, raw *rawRecord) {
 	}
 	object.record = *r
 	object.record.Object = nil
-	object.object = append(object.object[:0], r.Object...)
+	object.pack(r.Object, false)
+	object.changed = true
 	w.stats.Objects = len(w.objects)
+}
+
+// pack sets the bytes of an object, and keeps its memory if it fits.
+func (o *writtenObject) pack(b []byte, packed bool) {
+	if cap(o.object) < len(b) || cap(o.object) > 2*len(b) {
+		o.object = make([]byte, 0, len(b))
+	}
+	o.object, o.packed = append(o.object[:0], b...), packed
+}
+
+// unpack returns a copy of the bytes of an object, in the buffer if that is large enough.
+func (w *Writer) unpack(buffer []byte, object *writtenObject) ([]byte, error) {
+	if !object.packed {
+		return append(buffer[:0], object.object...), nil
+	}
+	out, err := w.decompressor.DecodeAll(object.object, buffer[:0])
+	if err != nil {
+		return nil, fmt.Errorf("decompressing the last version of %q: %w", object.record.Name, err)
+	}
+	return out, nil
 }
 
 // forget makes the object no base of new ones.
@@ -434,14 +476,9 @@ func (w *Writer) snapshot() error {
 	sort.Slice(objects, func(i, j int) bool {
 		return objects[i].record.Key().Compare(objects[j].record.Key()) < 0
 	})
-	var base *writtenObject
 	for _, object := range objects {
-		if base != nil && base.record.Stream != object.record.Stream {
-			base = nil
-		}
-		p.addObject(object, base)
-		if len(object.object) > 0 {
-			base = object
+		if err := p.addObject(object); err != nil {
+			return err
 		}
 	}
 	for _, number := range numbers {
@@ -462,6 +499,9 @@ func (w *Writer) snapshot() error {
 	return p.err
 }
 
+// minPacked is the size of objects that are worth compressing.
+const minPacked = 256
+
 // snapshotWriter writes the segments of a snapshot. Its memory is that of one segment.
 type snapshotWriter struct {
 	w       *Writer
@@ -470,10 +510,21 @@ type snapshotWriter struct {
 	flags   uint16
 	size    int64
 	err     error
+	// previous is the object before, with its bytes: the base of the next one. It is nil at first.
+	previous    *writtenObject
+	base, bytes []byte
+	packed      []byte // buffer
 }
 
-func (p *snapshotWriter) addObject(object, base *writtenObject) {
+func (p *snapshotWriter) addObject(object *writtenObject) error {
 	r := &object.record
+	var err error
+	if p.bytes, err = p.w.unpack(p.bytes, object); err != nil {
+		return err
+	}
+	if p.previous != nil && p.previous.record.Stream != r.Stream {
+		p.previous = nil
+	}
 	raw := rawRecord{
 		typ: r.Type, stream: uint64(r.Stream), time: micro(r.Time), //nolint:gosec // G115: positive
 		fields: fieldIdentity | fieldPosition, id: object.id, number: uint64(r.Number), //nolint:gosec // G115: positive
@@ -490,8 +541,22 @@ func (p *snapshotWriter) addObject(object, base *writtenObject) {
 		raw.fields |= fieldMessage
 		raw.message = []byte(r.Message)
 	}
-	p.w.encodeBytes(&raw, object.object, base)
+	if p.previous == nil {
+		p.w.encodeBytes(&raw, p.bytes, 0, nil)
+	} else {
+		p.w.encodeBytes(&raw, p.bytes, p.previous.id, p.base)
+	}
 	p.add(&raw)
+	if !object.changed && !object.packed && len(p.bytes) >= minPacked {
+		p.packed = p.w.compressor.EncodeAll(p.bytes, p.packed[:0])
+		object.pack(p.packed, true)
+	}
+	object.changed = false
+	if len(p.bytes) > 0 {
+		p.previous = object
+		p.base, p.bytes = p.bytes, p.base
+	}
+	return nil
 }
 
 func (p *snapshotWriter) add(raw *rawRecord) {
