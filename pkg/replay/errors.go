@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the recording has version %d of the format, versions up to %d can be read", e.Version, e.Supported)
 }
 
-// TornError is the error for a recording that was not ended in order: everything before was read.
+// TornError is the error for a recording that was not ended in order, or is damaged: everything before was read.
 type TornError struct {
 	// Records is the number of the last record that can be read, and Last its time.
 	Records int64
@@ -53,7 +54,11 @@ func (e *TornError) Error() string {
 	if !e.Last.IsZero() {
 		last = " at " + formatTime(e.Last)
 	}
-	return fmt.Sprintf("the recording is cut off after record %d%s (byte %d): %v", e.Records, last, e.Offset, e.Err)
+	what := "cannot be read"
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+		what = "is cut off"
+	}
+	return fmt.Sprintf("the recording %s after record %d%s (byte %d): %v", what, e.Records, last, e.Offset, e.Err)
 }
 
 // Unwrap returns Err.

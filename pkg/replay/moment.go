@@ -177,3 +177,19 @@ func olderVersion(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err != nil || order < 0
 }
+
+// newerVersion returns the newer one of the newest resource version, or "", and another one. It ignores what is no number.
+func newerVersion(newest, version string) string {
+	if newest == "" {
+		newest = version // compared with itself, it is a number or none
+	}
+	order, err := resourceversion.CompareResourceVersion(newest, version)
+	switch {
+	case err != nil && newest == version:
+		return ""
+	case err == nil && order < 0:
+		return version
+	default:
+		return newest
+	}
+}

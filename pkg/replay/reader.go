@@ -351,7 +351,8 @@ func (r *Reader) Seek(moment Moment) (*State, error) {
 	}
 	state := &State{}
 	if err := r.restore(state, target); err != nil {
-		return nil, fmt.Errorf("reading the state before %q: %w", moment.String(), err)
+		r.err = r.stopped(err) // Next must not continue in the snapshot
+		return nil, fmt.Errorf("reading the state before %q: %w", moment.String(), r.err)
 	}
 	f := finder{moment: moment}
 	for {

@@ -69,7 +69,8 @@ type segment struct {
 // last returns the number of the last record.
 func (s *segment) last() int64 { return s.first + int64(s.count) - 1 }
 
-func (s *segment) is(flag uint16) bool { return s.flags&flag != 0 }
+// is reports whether one of the flags is set.
+func (s *segment) is(flags uint16) bool { return s.flags&flags != 0 }
 
 // length returns the length of header and records in the file.
 func (s *segment) length() int64 { return s.head + int64(s.compressed) }
@@ -117,7 +118,7 @@ func parseSegment(payload []byte, offset int64, l *Limits) (segment, error) {
 	switch {
 	case s.first < 0 || s.first > math.MaxInt64/2 || s.begin < 0 || s.end < s.begin || s.events > s.count:
 		return segment{}, damaged("impossible numbers in a segment header")
-	case !s.is(segmentSnapshot) && (s.first == 0 || s.count == 0):
+	case !s.is(segmentSnapshot) && (s.first == 0 || s.count == 0 || s.is(segmentSnapshotBegin|segmentSnapshotEnd)):
 		return segment{}, damaged("segment without records")
 	case int64(s.size) > l.Segment:
 		return segment{}, &LimitError{What: "segment", Size: int64(s.size), Limit: l.Segment}
@@ -207,7 +208,7 @@ func beginsRecording(b []byte) bool {
 	return string(b[frameHead:frameHead+n]) == magic[:n]
 }
 
-// IsRecording reports whether a file that begins with these bytes, at least 36 of them, is a recording.
+// IsRecording reports whether a file that begins with these bytes, at least 40 of them, is a recording.
 func IsRecording(begin []byte) bool {
 	return len(begin) >= frameHead+len(magic) && beginsRecording(begin)
 }

@@ -109,8 +109,8 @@ func (m *Memory) Seek(moment Moment) (*State, error) {
 		if done {
 			break
 		}
-		if r.hasVersion() && (last == "" || olderVersion(last, r.ResourceVersion)) {
-			last = r.ResourceVersion
+		if r.hasVersion() {
+			last = newerVersion(last, r.ResourceVersion)
 		}
 	}
 	if !f.complete() {
