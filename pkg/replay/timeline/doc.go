@@ -10,7 +10,7 @@
 // The files: timeline.go reads records and makes entries, entry.go has their types. difference.go compares two versions
 // of an object, of which it decodes only the parts that differ, by the scanner of rawjson.go; noise.go knows the fields
 // that change with every write. objectchange.go finds in the difference what has a name: conditions, owners,
-// finalizers, numbers of replicas. writer.go finds who wrote, by managedFields and by the trace. event.go reads Events,
+// finalizers, numbers of replicas; containers.go does for the containers of pods. writer.go finds who wrote, by managedFields and by the trace. event.go reads Events,
 // reconcile.go puts reconciles together from the trace. filter.go selects, selection.go does so for whole
 // records, names.go compares the names of kinds, and tree.go knows what belongs to an owner. summary.go sums up, with the alternating values of flapping.go and the times
 // of readiness.go.

@@ -118,6 +118,8 @@ type ObjectChange struct {
 	Fields []inspect.Change `json:"fields,omitempty"`
 	// Conditions are those whose status or reason changed; of an object that was added, all.
 	Conditions []ConditionChange `json:"conditions,omitempty"`
+	// Containers are those of a pod whose state changed, or that were restarted.
+	Containers []ContainerChange `json:"containers,omitempty"`
 	// OwnersAdded and OwnersRemoved are owner references; of an object that was added, all that it has.
 	OwnersAdded   []Owner `json:"ownersAdded,omitempty"`
 	OwnersRemoved []Owner `json:"ownersRemoved,omitempty"`

@@ -152,6 +152,9 @@ func (f *Filter) selectsEntry(e *Entry) bool {
 	e.Change.Conditions = slices.DeleteFunc(e.Change.Conditions, func(c ConditionChange) bool {
 		return !f.selectsField("status.conditions[type=" + c.Type + "]")
 	})
+	if !slices.ContainsFunc(containerLists, func(list string) bool { return f.selectsField("status." + list) }) {
+		e.Change.Containers = nil
+	}
 	return len(e.Change.Fields) > 0
 }
 

@@ -39,11 +39,8 @@ type FlappingValue struct {
 	Writers []string `json:"writers,omitempty"`
 }
 
-// How often a value must come back to be reported. Numbers in a status go up and down in any rollout.
-const (
-	leastReturns       = 2
-	leastStatusReturns = 6
-)
+// leastReturns is how often a value must come back to be reported.
+const leastReturns = 2
 
 // The bounds of what is kept of an object.
 const (
@@ -140,11 +137,32 @@ func (o *flappingObject) add(path, old, updated string, e *Entry) {
 	}
 }
 
+// reported reports whether the field alternates. Numbers in a status go up and down in any rollout: they count if there
+// are several who write them.
 func (f *flappingField) reported(path string) bool {
-	if strings.HasPrefix(path, "status.") && !strings.HasPrefix(path, "status.conditions[") {
-		return f.returns >= leastStatusReturns
+	if f.returns < leastReturns {
+		return false
 	}
-	return f.returns >= leastReturns
+	if !strings.HasPrefix(path, "status.") || strings.HasPrefix(path, "status.conditions[") || !f.numbers() {
+		return true
+	}
+	writers := map[string]bool{}
+	for _, v := range f.values {
+		for name := range v.writers {
+			writers[name] = true
+		}
+	}
+	return len(writers) > 1
+}
+
+// numbers reports whether all values are whole numbers, or none.
+func (f *flappingField) numbers() bool {
+	for value := range f.values {
+		if strings.Trim(value, "-0123456789") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // flapValue returns a value as text, which is the same for the same value. A long one ends in a hash.

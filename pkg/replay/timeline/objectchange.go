@@ -31,6 +31,9 @@ func changeOf(before, after []byte, secret, all bool) (*ObjectChange, difference
 		hideSecrets(out.Fields)
 	}
 	out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))
+	if d.after["status"] != nil {
+		out.Containers = containersOf(before, after)
+	}
 	if d.before["metadata"] != nil || d.after["metadata"] != nil {
 		out.OwnersAdded, out.OwnersRemoved = compareSets(ownersOf(before), ownersOf(after), Owner.same)
 		out.FinalizersAdded, out.FinalizersRemoved = compareSets(

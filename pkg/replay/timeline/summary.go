@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"sort"
 	"time"
@@ -224,31 +223,18 @@ func (s *Summarizer) change(e *Entry) {
 	s.addRestarts(key, e)
 }
 
-var restartCount = regexp.MustCompile(`^status\.(\w+)\[name=([^\]]+)\]\.restartCount$`)
-
 func (s *Summarizer) addRestarts(object objectKey, e *Entry) {
-	for _, c := range e.Change.Fields {
-		m := restartCount.FindStringSubmatch(c.Path)
-		if m == nil {
+	for i := range e.Change.Containers {
+		c := &e.Change.Containers[i]
+		if c.Restarted == 0 {
 			continue
 		}
-		before, _ := c.Old.(int64)
-		after, _ := c.New.(int64)
-		if after <= before {
-			continue
-		}
-		key := restartKey{object, m[2]}
+		key := restartKey{object, c.Name}
 		if s.restarts[key] == nil {
-			s.restarts[key] = &Restarts{Object: *e.Object, Container: m[2]}
+			s.restarts[key] = &Restarts{Object: *e.Object, Container: c.Name}
 		}
-		s.restarts[key].Count += after - before
-		for _, status := range elementsOf(valueAt(e.raw, "status", m[1])) {
-			if textOf(valueOf(status, "name")) == m[2] {
-				ended := valueAt(status, "lastState", "terminated")
-				s.restarts[key].Reason = textOf(valueOf(ended, "reason"))
-				s.restarts[key].ExitCode = numberOf(valueOf(ended, "exitCode"))
-			}
-		}
+		s.restarts[key].Count += c.Restarted
+		s.restarts[key].Reason, s.restarts[key].ExitCode = c.LastReason, c.ExitCode
 	}
 }
 

@@ -11,8 +11,12 @@ import (
 )
 
 // namedFields matches the fields that have words of their own.
-var namedFields = regexp.MustCompile(`^metadata\.(ownerReferences|finalizers|deletionTimestamp|` +
-	`deletionGracePeriodSeconds|generation)\b|^status\.observedGeneration$`)
+var namedFields = regexp.MustCompile(`^metadata\.(ownerReferences|finalizers|deletionTimestamp|generation)\b` +
+	`|^status\.observedGeneration$`)
+
+// detailFields matches fields that follow from others that are shown, or that matter to few.
+var detailFields = regexp.MustCompile(`^status\.(init|ephemeral)?[cC]ontainerStatuses\b` +
+	`|^status\.(startTime|podIPs|hostIPs|qosClass)\b|^metadata\.deletionGracePeriodSeconds$`)
 
 // condition matches a field of a condition.
 var condition = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\]`)
@@ -86,14 +90,19 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 			add("%s", text)
 		}
 	}
-	limit := maxFields
-	if p.verbose {
-		limit = 0
-	}
-	if text := render.Changes(otherFields(c), render.ChangesOptions{Limit: limit, All: true}); text != "" {
+	fields := otherFields(c)
+	if text := p.fieldsText(fields); text != "" {
 		out = append(out, text)
 	}
+	for _, one := range c.Containers {
+		add("%s", containerText(one))
+	}
+	shown := map[string]bool{}
 	for _, one := range c.Conditions {
+		if shown[one.Reason+one.Message] && !p.verbose {
+			one.Message = "" // several conditions of a pod have the same
+		}
+		shown[one.Reason+one.Message] = true
 		if text := p.conditionText(one, whole); text != "" {
 			out = append(out, text)
 		}
@@ -101,7 +110,55 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 	if text := generationText(c); text != "" && !whole {
 		add("%s", text)
 	}
+	if len(out) == 0 && !whole {
+		out = append(out, render.Changes(fields, render.ChangesOptions{Limit: 1, All: true}))
+	}
 	return out
+}
+
+// fieldsText returns the fields that changed; without -v only those that matter to most.
+func (p *printer) fieldsText(fields []inspect.Change) string {
+	if p.verbose || p.allFields {
+		return render.Changes(fields, render.ChangesOptions{All: true})
+	}
+	var shown []inspect.Change
+	for _, f := range fields {
+		if !detailFields.MatchString(f.Path) {
+			shown = append(shown, f)
+		}
+	}
+	return render.Changes(shown, render.ChangesOptions{Limit: maxFields})
+}
+
+// containerText returns the state of a container that changed: "container web waiting -> running".
+func containerText(c timeline.ContainerChange) string {
+	text := "container " + c.Name
+	switch {
+	case c.From == c.To && c.To != "" && c.Restarted == 0, c.From == "":
+		text += " " + c.To
+	case c.From != c.To:
+		text += " " + strings.TrimSpace(c.From+" -> "+c.To)
+	}
+	var details []string
+	if c.Reason != "" {
+		details = append(details, c.Reason)
+	}
+	if c.LastReason != "" && c.LastReason != c.Reason {
+		details = append(details, "after "+c.LastReason)
+	}
+	if c.ExitCode != nil && (*c.ExitCode != 0 || c.Restarted > 0) {
+		details = append(details, fmt.Sprintf("exit code %d", *c.ExitCode))
+	}
+	if c.Restarted > 0 {
+		details = append(details, fmt.Sprintf("restart %d", c.Restarts))
+	}
+	if c.Message != "" && c.To == "waiting" {
+		details = append(details, render.Cut(c.Message, maxMessage))
+	}
+	if len(details) > 0 {
+		text += " (" + strings.Join(details, ", ") + ")"
+	}
+	return text
 }
 
 // otherFields returns the fields of a change that have no words of their own. Of a condition whose status or reason did

@@ -19,6 +19,8 @@ type printer struct {
 	palette render.Palette
 	width   int // of the terminal; 0 if stdout is none
 	verbose bool
+	// allFields shows fields although they change with every write.
+	allFields bool
 	// namespaces reports whether objects of several namespaces were seen: then lines have them.
 	namespaces func() bool
 
@@ -32,7 +34,7 @@ var _ sink = (*printer)(nil)
 
 // The least and the greatest width of the column of objects: one long name does not move all others.
 const (
-	leastObject = 24
+	leastObject = 28
 	mostObject  = 48
 	mostInner   = 24
 )

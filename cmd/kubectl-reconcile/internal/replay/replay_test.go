@@ -156,12 +156,13 @@ func rollout(t *testing.T) *recording {
 	r.object(replay.TypeAdded, "ReplicaSet", "web-5f", owned("Deployment", "web"), `"spec":{"replicas":1}`)
 	r.wait(10)
 	r.object(replay.TypeModified, "Deployment", "web", `"generation":1,`+by("kube-controller-manager", "status", r.now), deployment(1, 1, 1, 0, "False"))
-	r.object(replay.TypeAdded, "Pod", "web-5f-x", owned("ReplicaSet", "web-5f"), `"spec":{},"status":{"phase":"Pending"}`)
+	r.object(replay.TypeAdded, "Pod", "web-5f-x", owned("ReplicaSet", "web-5f"), `"spec":{},"status":{"phase":"Pending",`+
+		`"containerStatuses":[{"name":"main","restartCount":0,"ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`)
 	r.wait(2000) // the next day
 	r.object(replay.TypeAdded, "Event", "web-5f-x.1", "", `"type":"Warning","reason":"BackOff","message":"Back-off pulling image \"nginx:nope\"",`+
 		`"count":3,"source":{"component":"kubelet"},"involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"shop","name":"web-5f-x","uid":"uid-web-5f-x"}`)
 	r.object(replay.TypeModified, "Pod", "web-5f-x", owned("ReplicaSet", "web-5f"), `"spec":{"nodeName":"n1"},"status":{"phase":"Running",`+
-		`"containerStatuses":[{"name":"main","restartCount":2,"ready":true,"lastState":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`)
+		`"containerStatuses":[{"name":"main","restartCount":2,"ready":true,"state":{"running":{}},"lastState":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`)
 	r.wait(50)
 	r.object(replay.TypeModified, "Deployment", "web", `"generation":1,`+by("kube-controller-manager", "status", r.now), deployment(1, 1, 1, 1, "True"))
 	r.wait(3000)
@@ -320,8 +321,8 @@ func TestReconciles(t *testing.T) {
 	got := runCommand(t, nil, r.file())
 	want := `2026-01-31 UTC
 23:59:58.000  recording of context prod, Kubernetes v1.37.1
-23:59:58.000  deployment #8             shop/web: create ReplicaSet (2), update Deployment/web status refused: conflict, failed: conflict^[[2J   because modified Deployment/web by kubectl
-23:59:58.000  Deployment/web            changed; how it was before is not recorded   by deployment #7
+23:59:58.000  deployment #8                 shop/web: create ReplicaSet (2), update Deployment/web status refused: conflict, failed: conflict^[[2J   because modified Deployment/web by kubectl
+23:59:58.000  Deployment/web                changed; how it was before is not recorded   by deployment #7
 23:59:58.000  end of the recording
 `
 	if diff := cmp.Diff(want, got.out); diff != "" {
@@ -380,7 +381,7 @@ func TestMoments(t *testing.T) {
 		{"a number after it", []string{"--since", "#9999"}, errorCode, "", "its records are #1 to #"},
 		{"the number of a record", []string{"--since", "#11"}, 0, "2026-01-31 UTC\n23:59:58.120  ReplicaSet/web-5f ", ""},
 		{"a resource version: its record is the first", []string{"--since", "110"}, 0, "2026-01-31 UTC\n23:59:58.120  ReplicaSet/web-5f ", ""},
-		{"after the first lists", []string{"--since", "start", "--until", "#10"}, 0, "2026-01-31 UTC\n23:59:58.100  Deployment/web            created", ""},
+		{"after the first lists", []string{"--since", "start", "--until", "#10"}, 0, "2026-01-31 UTC\n23:59:58.100  Deployment/web                created", ""},
 		{"the end", []string{"--since", "end"}, 0, "", "No changes found in that time.\n"},
 		{"until before it", []string{"--until", "2026-01-30T00:00:00Z"}, errorCode, "", "--until: "},
 		{"until after it", []string{"--until", "2027-01-30T00:00:00Z"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", ""},

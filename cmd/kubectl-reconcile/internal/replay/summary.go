@@ -55,7 +55,7 @@ func (s *summary) write(sum *timeline.Summary) error {
 		rows    [][]render.Cell
 		more    int
 	}{
-		{"", []string{"KIND", "EXISTING", "ADDED", "MODIFIED", "DELETED"}, kindRows(sum), 0},
+		{"", []string{"KIND", "EXISTING", "ADDED", "MODIFIED", "DELETED"}, kindRows(sum, s.o.verbose), 0},
 		{"time to ready", []string{"WORKLOAD", "SINCE", "AT", "TOOK", "IDLE", "END"}, readinessRows(sum), 0},
 		{"alternating", []string{"OBJECT", "FIELD", "RETURNS", "VALUES"}, flappingRows(sum), 0},
 		{"restarts", []string{"OBJECT", "CONTAINER", "RESTARTS", "LAST"}, restartRows(sum), 0},
@@ -145,9 +145,13 @@ func qualified(o *timeline.Object) string {
 	return name
 }
 
-func kindRows(sum *timeline.Summary) [][]render.Cell {
+// kindRows returns the kinds; all, or those with changes.
+func kindRows(sum *timeline.Summary, all bool) [][]render.Cell {
 	var out [][]render.Cell
 	for _, k := range sum.Kinds {
+		if !all && k.Added+k.Modified+k.Deleted == 0 {
+			continue
+		}
 		out = append(out, plain(k.Resource, number(k.Existing), number(k.Added), number(k.Modified), number(k.Deleted)))
 	}
 	return out
