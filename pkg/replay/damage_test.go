@@ -155,6 +155,34 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestDamagedSnapshot shows that all states are read if one snapshot is damaged.
+func TestDamagedSnapshot(t *testing.T) {
+	records := random(4, 120)
+	naive := memory(records)
+	file, _ := write(t, records, small(), 4)
+	snapshots := 0
+	for at := 0; ; {
+		n := bytes.Index(file[at:], []byte("krsg\x01\x00"))
+		if n < 0 {
+			break
+		}
+		at += n + 6
+		if file[at]&1 == 0 || bytes.Contains(file[:at], []byte("krix")) {
+			continue
+		}
+		snapshots++
+		changed := bytes.Clone(file)
+		changed[at+58] ^= 1 // the first byte after the header
+		r := open(t, changed, replay.ReaderOptions{})
+		for n := range naive.Records {
+			compareSeek(t, naive, r, replay.Moment{Number: int64(n) + 1})
+		}
+	}
+	if snapshots < 3 {
+		t.Errorf("only %d snapshots", snapshots)
+	}
+}
+
 func TestNotARecording(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {

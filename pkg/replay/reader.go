@@ -346,11 +346,8 @@ func (r *Reader) Seek(moment Moment) (*State, error) {
 	if !ok {
 		return nil, info.outside(moment, r.newestVersion())
 	}
-	if err := r.Rewind(); err != nil {
-		return nil, err
-	}
-	state := &State{}
-	if err := r.restore(state, target); err != nil {
+	state, err := r.restore(target)
+	if err != nil {
 		r.err = r.stopped(err) // Next must not continue in the snapshot
 		return nil, fmt.Errorf("reading the state before %q: %w", moment.String(), r.err)
 	}
@@ -439,35 +436,48 @@ func (r *Reader) newestVersion() string {
 	return strconv.FormatUint(newest, 10)
 }
 
-// restore sets the state to the last snapshot before a segment, and reading to what follows it.
-func (r *Reader) restore(state *State, target int) error {
-	end := target
-	for end >= 0 && !r.segments[end].is(segmentSnapshotEnd) {
-		end--
+// restore returns the state of the last snapshot before a segment, and moves reading to what follows it. If that is
+// damaged, it takes the one before: what is missing is read then.
+func (r *Reader) restore(target int) (*State, error) {
+	for end := target; end >= 0; end-- {
+		if !r.segments[end].is(segmentSnapshotEnd) {
+			continue
+		}
+		begin := end
+		for !r.segments[begin].is(segmentSnapshotBegin) {
+			begin--
+		}
+		state, err := r.snapshot(begin, end)
+		if err == nil || !errors.Is(err, errDamaged) {
+			return state, err
+		}
+		end = begin
 	}
-	if end < 0 {
-		return nil
+	return &State{}, r.Rewind()
+}
+
+// snapshot returns the state of the snapshot in some segments.
+func (r *Reader) snapshot(begin, end int) (*State, error) {
+	if err := r.Rewind(); err != nil {
+		return nil, err
 	}
-	begin := end
-	for !r.segments[begin].is(segmentSnapshotBegin) {
-		begin--
-	}
+	state := &State{}
 	var raw rawRecord
 	for i := begin; i <= end; i++ {
 		if err := r.load(i); err != nil {
-			return err
+			return nil, err
 		}
 		for {
 			more, err := r.cursor.next(&raw, &r.limits)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !more {
 				break
 			}
 			record, err := r.decoder.record(&raw)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if record != nil {
 				state.Apply(record)
@@ -478,7 +488,7 @@ func (r *Reader) restore(state *State, target int) error {
 	state.Number, state.Time = s.first, fromMicro(s.end)
 	r.next, r.cursor = end+1, cursor{}
 	r.last.Number, r.last.Time = state.Number, state.Time
-	return nil
+	return state, nil
 }
 
 // File is a Reader of a file that it has opened.
