@@ -65,6 +65,7 @@ var fieldSchemas = map[string]schema{
 	"StatusList.Kind":      {"const": StatusListKind},
 	"StatusEvent.Kind":     {"const": StatusEventKind},
 	"Plan.Kind":            {"const": PlanKind},
+	"Comparison.Kind":      {"const": ComparisonKind},
 	"TimelineEntry.Kind":   {"const": TimelineEntryKind},
 	"TimelineSummary.Kind": {"const": TimelineSummaryKind},
 	"Change.Old":           {}, // any JSON value
@@ -271,7 +272,7 @@ func TestSchemas(t *testing.T) {
 	}{
 		{"tree.schema.json", "What kubectl reconcile tree prints with -o json and -o yaml", []any{OwnerTree{}, DeletePreview{}}},
 		{"status.schema.json", "What kubectl reconcile status prints with -o json and -o yaml; with --watch, each line", []any{StatusList{}, StatusEvent{}}},
-		{"diff.schema.json", "What kubectl reconcile diff prints with -o json and -o yaml", []any{Plan{}}},
+		{"diff.schema.json", "What kubectl reconcile diff prints with -o json and -o yaml", []any{Plan{}, Comparison{}}},
 		{"replay.schema.json", "What kubectl reconcile replay prints with -o json, each line, and with --summary -o json", []any{TimelineEntry{}, TimelineSummary{}}},
 		{"why.schema.json", "What kubectl reconcile why prints with -o json and -o yaml; with --watch, each line", []any{Diagnosis{}, FieldBlame{}}},
 	} {
@@ -318,7 +319,7 @@ func TestSchemaTables(t *testing.T) {
 		}
 	}
 	for _, document := range []any{
-		OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Diagnosis{}, FieldBlame{}, Plan{}, TimelineEntry{}, TimelineSummary{},
+		OwnerTree{}, DeletePreview{}, StatusList{}, StatusEvent{}, Diagnosis{}, FieldBlame{}, Plan{}, Comparison{}, TimelineEntry{}, TimelineSummary{},
 	} {
 		walk(reflect.TypeOf(document))
 	}

@@ -16,9 +16,9 @@ const (
 	hiddenAfter  = inspect.HiddenValue + " (after)"
 )
 
-// hideSecrets hides what two versions of an object must not show: the values of Secrets, of which it can only be seen
+// HideSecrets hides what two versions of an object must not show: the values of Secrets, of which it can only be seen
 // which differ, and kubectl's copy of all fields. It modifies the objects, each of which may be nil.
-func hideSecrets(before, after *unstructured.Unstructured) {
+func HideSecrets(before, after *unstructured.Unstructured) {
 	for _, obj := range []*unstructured.Unstructured{before, after} {
 		if obj == nil {
 			continue

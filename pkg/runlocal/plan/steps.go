@@ -269,7 +269,7 @@ func (p *Planner) addWrite(steps map[trace.ReconcileID]*Step, by trace.Reconcile
 		step = steps[0]
 	}
 	before, after := p.names.object(w.Before), p.names.object(w.After)
-	hideSecrets(before, after)
+	HideSecrets(before, after)
 	p.objects.add(w, before, after)
 	p.states.add(before, after)
 	p.noteProgress(after)

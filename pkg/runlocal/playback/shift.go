@@ -16,7 +16,7 @@ func (s *Server) moved(data []byte) []byte {
 	if s.shift == 0 {
 		return data
 	}
-	return moveTimes(data, s.shift)
+	return MoveTimes(data, s.shift)
 }
 
 // timeFields are names of fields with times that end otherwise.
@@ -30,9 +30,9 @@ func isTimeField(name string) bool {
 		slices.Contains(timeFields, name)
 }
 
-// moveTimes returns JSON with the times in it moved. It leaves alone what is not valid. It reads bytes, as numbers would
+// MoveTimes returns JSON with the times in it moved. It leaves alone what is not valid. It reads bytes, as numbers would
 // lose digits and all of an object would be decoded otherwise.
-func moveTimes(data []byte, by time.Duration) []byte {
+func MoveTimes(data []byte, by time.Duration) []byte {
 	var out bytes.Buffer
 	copied := 0
 	field := ""

@@ -30,7 +30,7 @@ func TestMoveTimes(t *testing.T) {
 		{`{"data":{"a`, `{"data":{"a`, "an object that does not end"},
 		{``, ``, "nothing"},
 	} {
-		if got := string(moveTimes([]byte(test.in), time.Hour+time.Second)); got != test.want {
+		if got := string(MoveTimes([]byte(test.in), time.Hour+time.Second)); got != test.want {
 			t.Errorf("%s\n got %s\nwant %s: %s", test.in, got, test.want, test.reason)
 		}
 	}
@@ -39,8 +39,8 @@ func TestMoveTimes(t *testing.T) {
 func FuzzMoveTimes(f *testing.F) {
 	f.Add([]byte(`{"startTime":"2026-01-01T10:00:00Z","data":{"a":["}"]},"x":"\\"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		moved := moveTimes(data, time.Hour)
-		if back := moveTimes(moved, -time.Hour); len(moved) == len(data) && len(back) != len(data) {
+		moved := MoveTimes(data, time.Hour)
+		if back := MoveTimes(moved, -time.Hour); len(moved) == len(data) && len(back) != len(data) {
 			t.Errorf("%q became %q", data, back)
 		}
 	})

@@ -36,6 +36,10 @@ const diffExample = "" +
   kubectl reconcile diff --from dump.yaml
   kubectl reconcile diff --from dump.yaml --steps 3
 
+  # What has changed in a recording in 90 seconds, and what the controllers would have done next
+  kubectl reconcile diff --from web.rec --at +30s --to +2m
+  kubectl reconcile diff --from web.rec --at +2m
+
   # In one line; the exit code is 1 if there is anything to do
   kubectl reconcile diff --from web.yaml -f web-v2.yaml --summary`
 
@@ -53,6 +57,7 @@ type Flags struct {
 	cluster   *connect.Flags
 	manifests *connect.ManifestFlags
 	from      []string
+	at, to    string
 	sandbox   bool
 	all       bool
 	copied    copyFlags
@@ -96,7 +101,8 @@ differ at the end.
 
 The controllers run in this process, on a copy of the namespace in an API server that it carries inside; the cluster
 is only read. Objects of -f are tried there in dry run, with its webhooks and defaults. With --from the objects of
-files take the place of the cluster.
+files take the place of the cluster; or what a recording has at a moment (--at). With --to, nothing is planned: it
+shows how the objects of a recording differ at two moments.
 
 Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code
 is 0 if there is nothing to do, 1 if there is, and more after an error.`,
@@ -115,7 +121,13 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "copy all namespaces")
 	flags.StringArrayVar(&f.from, "from", nil,
-		"begin with the objects of these files, directories or URLs, in the place of a cluster; - is stdin")
+		"begin with the objects of these files, directories, URLs or recordings, in the place of a cluster; "+
+			"- is stdin")
+	flags.StringVar(&f.at, "at", "",
+		"with --from, begin with what a recording has at this moment: a time, +90s after the beginning, "+
+			"-2m before the end, #n for record n, a resourceVersion, start or end; by default end")
+	flags.StringVar(&f.to, "to", "",
+		"with --from, show how the objects of a recording differ between --at, by default start, and this moment")
 	flags.BoolVar(&f.sandbox, "sandbox", false, "begin with an empty cluster")
 	flags.IntVar(&f.copied.maxObjects, "max-objects", seed.DefaultMaxObjects,
 		"give up on a part of the cluster with more objects than this; 0 copies any number")
@@ -175,6 +187,7 @@ var diffOutputs = []string{"name", "json", "yaml"}
 type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
 	readFrom, readChange func() ([]runlocal.Manifest, error)
+	comparison           *comparison         // of two moments, in the place of a plan; nil without --to
 	cluster              *connect.Connection // nil with --from and --sandbox
 	named                connect.TargetArgs
 	all                  bool // -A
@@ -217,7 +230,7 @@ func (f *Flags) validate(args []string) error {
 	case f.sandbox && !f.manifests.Given():
 		return cli.WithHint(errors.New("with --sandbox there is nothing to do without -f or -k"),
 			"-f FILE names what would be applied")
-	case (f.prune || f.selector != "") && !f.manifests.Given():
+	case (f.prune || f.selector != "" && f.to == "") && !f.manifests.Given():
 		return errors.New("--prune and -l are for the objects of -f or -k: none are given")
 	case len(f.allowlist) > 0 && !f.prune:
 		return errors.New("--prune-allowlist only works with --prune")
@@ -243,7 +256,11 @@ func (f *Flags) validate(args []string) error {
 }
 
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
-	if err := f.validate(args); err != nil {
+	if err := errors.Join(f.validateComparison(), f.validate(args)); err != nil {
+		return nil, err
+	}
+	recorded, streams, err := f.recorded(streams)
+	if err != nil {
 		return nil, err
 	}
 	progress, streams := cli.WithProgress(streams, f.output == "")
@@ -259,12 +276,15 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if given := *f.cluster.Config.Namespace; given != "" {
 		o.namespace, o.namespaceGiven = given, true
 	}
-	if len(f.from) > 0 {
+	if recorded {
+		if err := f.recordingOptions(o); err != nil {
+			return nil, err
+		}
+	} else if len(f.from) > 0 {
 		o.readFrom = func() ([]runlocal.Manifest, error) { return asManifests(connect.ReadFiles(streams.In, f.from)) }
 	}
 	targets := connect.NewTargetFlags()
 	targets.AllNamespaces = f.all
-	var err error
 	if o.named, err = targets.Parse(args); err != nil {
 		return nil, err
 	}
@@ -289,8 +309,7 @@ func (f *Flags) changeOptions(o *Options) error {
 	}
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
-		return cli.WithHint(fmt.Errorf("the label selector %q is not valid: %w", f.selector, err),
-			"for example app=web,tier!=test or 'app in (a,b)'")
+		return badSelector(f.selector, err)
 	}
 	o.readChange = func() ([]runlocal.Manifest, error) {
 		read, err := asManifests(f.manifests.Read(o.streams.In))
@@ -325,6 +344,9 @@ func asManifests(read []connect.Manifest, err error) ([]runlocal.Manifest, error
 
 // Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
 func (o *Options) Run(ctx context.Context) error {
+	if o.comparison != nil {
+		return o.comparison.run(ctx)
+	}
 	heap.Run(heap.Planning)
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return err

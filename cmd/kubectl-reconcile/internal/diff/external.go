@@ -18,8 +18,9 @@ var externalArgument = regexp.MustCompile(`^[a-zA-Z0-9-=]+$`)
 // diff` does.
 func (o *Options) runExternal(ctx context.Context, diffs []objectDiff) error {
 	dirs := make([]string, 2)
-	for i, name := range []string{"LIVE-", "PLANNED-"} {
-		dir, err := os.MkdirTemp("", name)
+	before, after := o.sides()
+	for i, name := range []string{before, after} {
+		dir, err := os.MkdirTemp("", name+"-")
 		if err != nil {
 			return fmt.Errorf("making a directory for KUBECTL_EXTERNAL_DIFF: %w", err)
 		}

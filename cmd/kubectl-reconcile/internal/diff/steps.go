@@ -30,10 +30,7 @@ func (o *Options) print(ctx context.Context, made *madePlan) error {
 	}
 	switch {
 	case o.output == "name":
-		return cli.WriteNames(out, made.Objects, func(obj plan.Object) string {
-			gvk := obj.Resource.GroupVersion().WithKind(obj.Kind)
-			return cluster.Kind{GroupVersionKind: gvk}.String() + "/" + obj.Name
-		})
+		return cli.WriteNames(out, made.Objects, kubectlName)
 	case o.output != "":
 		return cli.WriteDocument(out, o.output, o.document(made))
 	case o.summary:
@@ -48,6 +45,12 @@ func (o *Options) print(ctx context.Context, made *madePlan) error {
 	}
 	_, err := fmt.Fprintln(out, cli.Wrap(out, o.summaryLine(made)))
 	return err
+}
+
+// kubectlName names an object as `kubectl get -o name` does.
+func kubectlName(obj plan.Object) string {
+	gvk := obj.Resource.GroupVersion().WithKind(obj.Kind)
+	return cluster.Kind{GroupVersionKind: gvk}.String() + "/" + obj.Name
 }
 
 // printSteps prints a row for each write of the steps that are shown, and the lines below the table.

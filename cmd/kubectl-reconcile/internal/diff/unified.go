@@ -27,9 +27,17 @@ type objectDiff struct {
 
 // printObjects prints how the objects differ.
 func (o *Options) printObjects(ctx context.Context, out io.Writer, made *madePlan) error {
-	diffs, err := o.diffs(made)
-	if err != nil || len(diffs) == 0 {
+	diffs, err := o.diffs(made.Objects)
+	if err != nil {
 		return err
+	}
+	return o.printDiffs(ctx, out, diffs)
+}
+
+// printDiffs prints unified diffs, or has another program print them.
+func (o *Options) printDiffs(ctx context.Context, out io.Writer, diffs []objectDiff) error {
+	if len(diffs) == 0 {
+		return nil
 	}
 	if o.external != "" {
 		return o.runExternal(ctx, diffs)
@@ -39,16 +47,16 @@ func (o *Options) printObjects(ctx context.Context, out io.Writer, made *madePla
 			return err
 		}
 	}
-	_, err = io.WriteString(out, "\n")
+	_, err := io.WriteString(out, "\n")
 	return err
 }
 
 // diffs returns the objects that differ in what is shown. Objects that are created or deleted alike, as pods of one
 // owner, are one without -v.
-func (o *Options) diffs(made *madePlan) ([]objectDiff, error) {
+func (o *Options) diffs(objects []plan.Object) ([]objectDiff, error) {
 	var out []objectDiff
 	groups := map[string]int{}
-	for _, obj := range made.Objects {
+	for _, obj := range objects {
 		group := groupOf(obj)
 		if at, known := groups[group]; known && group != "" && !o.verbose {
 			out[at].like = append(out[at].like, obj.Name)
@@ -122,6 +130,14 @@ func (o *Options) shownObject(obj *unstructured.Unstructured) *unstructured.Unst
 	return out
 }
 
+// sides are what the two versions of objects are called.
+func (o *Options) sides() (before, after string) {
+	if o.comparison != nil {
+		return "FROM", "TO"
+	}
+	return "LIVE", "PLANNED"
+}
+
 // contextLines is how many lines around a change are shown, as by diff -u.
 const contextLines = 3
 
@@ -136,16 +152,17 @@ func (o *Options) unified(d objectDiff) string {
 		heading += fmt.Sprintf(", and %s like it: %s", cli.Plural(len(d.like), "other"), render.Names(d.like, maxNames))
 	}
 	out.WriteString(o.palette.Strong(render.Escape(heading)) + "\n")
-	for line := range strings.Lines(unifiedText(d)) {
+	for line := range strings.Lines(o.unifiedText(d)) {
 		out.WriteString(o.paintLine(render.Escape(strings.TrimSuffix(line, "\n"))) + "\n")
 	}
 	return out.String()
 }
 
 // unifiedText returns the unified diff of an object.
-func unifiedText(d objectDiff) string {
+func (o *Options) unifiedText(d objectDiff) string {
 	edits := udiff.Lines(d.before, d.after)
-	unified, err := udiff.ToUnifiedDiff("LIVE/"+d.file, "PLANNED/"+d.file, d.before, edits, contextLines)
+	before, after := o.sides()
+	unified, err := udiff.ToUnifiedDiff(before+"/"+d.file, after+"/"+d.file, d.before, edits, contextLines)
 	if err != nil {
 		return err.Error() // cannot happen: the edits are of the text
 	}

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -45,14 +44,22 @@ func closeAfter(i *Input, err error) error {
 	return err
 }
 
-// StateAt returns what was known at a moment.
-func (i *Input) StateAt(m replay.Moment) (*replay.State, error) {
+// At returns the moment that a value of --at names, the end if it is empty, and what was known then.
+func (i *Input) At(text string) (replay.Moment, *replay.State, error) {
+	info, err := i.Info()
+	if err != nil {
+		return replay.Moment{}, nil, fmt.Errorf("reading %s: %w", i.Name, err)
+	}
+	m, err := input.Moment(text, info)
+	if err != nil {
+		return m, nil, err
+	}
 	state, err := i.Seek(m)
 	if outside := (*replay.OutsideError)(nil); errors.As(err, &outside) {
-		return nil, cli.WithHint(fmt.Errorf("%s: %w", i.Name, err), atHint)
+		return m, nil, input.MomentError(fmt.Errorf("%s: %w", i.Name, err))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", i.Name, err)
+		return m, nil, fmt.Errorf("reading %s: %w", i.Name, err)
 	}
-	return state, nil
+	return m, state, nil
 }

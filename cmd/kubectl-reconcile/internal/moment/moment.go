@@ -1,6 +1,6 @@
 // Package moment opens recordings at a moment in the place of a cluster, for the commands that take --from and --at.
 //
-// moment.go opens them and says which moment it is (input.go, at.go), notes.go what they do not have. What is read of
+// moment.go opens them and says which moment it is (input.go), notes.go what they do not have. What is read of
 // them is served by pkg/runlocal/playback (server.go); guard.go answers the requests for what was not recorded, which may
 // be of the kinds that a cluster has in any case (usual.go).
 package moment
@@ -29,11 +29,7 @@ func Open(
 	if err != nil {
 		return nil, err
 	}
-	m, err := opened.Moment(at)
-	if err != nil {
-		return nil, closeAfter(opened, err)
-	}
-	out, err := serveAt(ctx, opened, m)
+	out, err := serveAt(ctx, opened, at)
 	if err != nil {
 		return nil, closeAfter(opened, err)
 	}
@@ -41,8 +37,8 @@ func Open(
 }
 
 // serveAt serves what an input has at a moment. The result closes the input.
-func serveAt(ctx context.Context, opened *Input, m replay.Moment) (*connect.Recording, error) {
-	state, err := opened.StateAt(m)
+func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording, error) {
+	m, state, err := opened.At(at)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +50,9 @@ func serveAt(ctx context.Context, opened *Input, m replay.Moment) (*connect.Reco
 	if err != nil {
 		return nil, fmt.Errorf("serving %s: %w", opened.Name, err)
 	}
-	now, timed := timeOf(state, m)
+	now, _ := TimeOf(state, m)
 	r := &connect.Recording{
-		Config: server.config, Name: opened.Name, Moment: momentText(opened.Name, state, &info, now, timed), Time: now,
+		Config: server.config, Name: opened.Name, Moment: "as of " + Text(opened.Name, &info, m, state), Time: now,
 		Namespace: namespaceOf(state), Notes: notes(&info, state, server.absent),
 		Recorded: recordedKinds(state), Usual: usualKinds(),
 		Close: func() error { return closeAfter(opened, server.stop()) },
@@ -67,7 +63,7 @@ func serveAt(ctx context.Context, opened *Input, m replay.Moment) (*connect.Reco
 
 // timeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
 // object has, or the zero time.
-func timeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
+func TimeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
 	switch {
 	case !m.Time.IsZero():
 		return m.Time, true
@@ -97,18 +93,19 @@ func timeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
 	return at.UTC(), false
 }
 
-// momentText describes a moment in words.
-func momentText(name string, state *replay.State, info *replay.Info, now time.Time, timed bool) string {
+// Text describes a moment in words.
+func Text(name string, info *replay.Info, m replay.Moment, state *replay.State) string {
+	now, timed := TimeOf(state, m)
 	where := fmt.Sprintf("record %d of %d of %s", state.Number, info.Records, name)
 	switch {
 	case timed && !info.First.IsZero():
-		return fmt.Sprintf("as of %s, %s after the beginning: %s", formatTime(now), sinceText(now.Sub(info.First)), where)
+		return fmt.Sprintf("%s, %s after the beginning: %s", formatTime(now), sinceText(now.Sub(info.First)), where)
 	case timed:
-		return fmt.Sprintf("as of %s: %s", formatTime(now), where)
+		return formatTime(now) + ": " + where
 	case now.IsZero():
-		return "as of " + where + ", which has no times"
+		return where + ", which has no times"
 	}
-	return fmt.Sprintf("as of %s, which has no times: ages are as of %s, the newest time in it", where, formatTime(now))
+	return fmt.Sprintf("%s, which has no times: ages are as of %s, the newest time in it", where, formatTime(now))
 }
 
 // formatTime writes a time as kubectl does, with milliseconds if it has any.

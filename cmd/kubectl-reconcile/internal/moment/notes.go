@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -18,9 +19,15 @@ type absence struct {
 	why      string
 }
 
-// notes returns lines about what is not there at a moment, although its kind was recorded.
+// Notes returns lines about what is not there at a moment, although its kind was recorded.
+func Notes(info *replay.Info, state *replay.State) []string { return notes(info, state, nil) }
+
 func notes(info *replay.Info, state *replay.State, absent []absence) []string {
 	var out []string
+	if note := input.FormNote(info.Header); note != "" && info.Header.Imported != replay.ImportedManifests {
+		out = append(out, note)
+	}
+	out = append(out, input.Notes(info)...)
 	if text := scopeText(state); text != "" {
 		out = append(out, "recorded: only "+text)
 	}
