@@ -197,9 +197,15 @@ func (s *Source) end(err error) {
 	if s.err = err; errors.Is(err, io.EOF) && ended != nil {
 		s.err = ended
 	}
-	var torn *replay.TornError
-	if errors.As(err, &torn) {
+	var (
+		torn     *replay.TornError
+		document *DocumentError
+	)
+	switch {
+	case errors.As(err, &torn):
 		torn.Records, torn.Last = s.number, s.last
+	case errors.As(err, &document) && s.number > 0: // what is before a mistake is used as what is before an end
+		s.err = &replay.TornError{Records: s.number, Last: s.last, Offset: document.Offset, Err: err}
 	}
 	s.form = nil
 }
