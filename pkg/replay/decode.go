@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
 
@@ -14,10 +15,15 @@ type decoder struct {
 	objects      map[uint64]*readObject
 	streams      map[uint64]bool
 	size         int64 // of objects
+	// recycle is set while only the last versions are wanted: then the memory of the version that was replaced last,
+	// spare, is that of the next one. It is not used at once, as a record may turn out to be one too far.
+	recycle bool
+	spare   []byte
 }
 
 // readObject is the last version of an object that was read.
 type readObject struct {
+	stream               uint64
 	namespace, name, uid string
 	object               []byte
 }
@@ -42,6 +48,7 @@ func newDecoder(l Limits) (*decoder, error) {
 // reset forgets all objects and streams.
 func (d *decoder) reset() {
 	d.objects, d.streams, d.size = map[uint64]*readObject{}, map[uint64]bool{}, 0
+	d.recycle, d.spare = false, nil
 }
 
 // decompress returns the records of a segment, in the buffer if it is large enough.
@@ -173,11 +180,13 @@ func (d *decoder) object(r *Record, raw *rawRecord) error {
 	case raw.stream == 0 || raw.fields&(fieldIdentity|fieldObject) == 0:
 		return damaged("record without stream or object")
 	case raw.fields&fieldIdentity != 0:
-		object = &readObject{namespace: string(raw.namespace), name: string(raw.name), uid: string(raw.uid)}
+		object = &readObject{
+			stream: raw.stream, namespace: string(raw.namespace), name: string(raw.name), uid: string(raw.uid),
+		}
 		if known != nil {
 			object.object = known.object
 		}
-	case known == nil:
+	case known == nil || known.stream != raw.stream:
 		return damaged("object that is not defined")
 	}
 	bytes, err := d.bytes(raw)
@@ -187,6 +196,9 @@ func (d *decoder) object(r *Record, raw *rawRecord) error {
 	r.Namespace, r.Name, r.UID, r.Object = object.namespace, object.name, object.uid, bytes
 	if known != nil {
 		d.size -= known.size()
+		if d.recycle && known == object { // else it may be that of another name
+			d.spare = known.object
+		}
 	}
 	if r.Type == TypeDeleted {
 		delete(d.objects, raw.id)
@@ -209,7 +221,12 @@ func (d *decoder) bytes(raw *rawRecord) ([]byte, error) {
 		if base == nil {
 			return nil, damaged("delta to an object that is not defined")
 		}
-		return applyDelta(nil, raw.data, base.object, d.limits.Record)
+		buffer := d.spare
+		d.spare = nil
+		if size, _ := binary.Uvarint(raw.data); uint64(cap(buffer))/2 > size { // memory that is not counted
+			buffer = nil
+		}
+		return applyDelta(buffer, raw.data, base.object, d.limits.Record)
 	case raw.fields&fieldWhole == 0 || len(raw.data) == 0:
 		return nil, nil
 	case int64(len(raw.data)) > d.limits.Record:

@@ -351,6 +351,8 @@ func (r *Reader) Seek(moment Moment) (*State, error) {
 		r.err = r.stopped(err) // Next must not continue in the snapshot
 		return nil, fmt.Errorf("reading the state before %q: %w", moment.String(), r.err)
 	}
+	r.decoder.recycle = true
+	defer func() { r.decoder.recycle, r.decoder.spare = false, nil }()
 	f := finder{moment: moment}
 	for {
 		record, err := r.Next()
