@@ -390,15 +390,64 @@ func TestTools(t *testing.T) {
 	}
 }
 
-func FuzzOpen(f *testing.F) {
+func FuzzWatchEvents(f *testing.F) {
 	pod := objectText("Pod", "a", "web", "1", "")
-	f.Add([]byte(event("ADDED", pod) + event("ERROR", `{"message":"x"}`)))
-	f.Add([]byte(pod + pod))
-	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","items":[` + pod + "]}\n---\na: b\n--- {c: d}\n"))
-	f.Add([]byte(auditLine("create", "RequestResponse", 201, pod, "")))
+	addPrinted(f, "watch-*.input")
+	fuzz(f, replay.ImportedWatchEvents, event("ADDED", pod)+event("ERROR", `{"message":"x"}`))
+}
+
+func FuzzObjects(f *testing.F) {
+	pod := objectText("Pod", "a", "web", "1", "")
+	addPrinted(f, "bare-*.input")
+	fuzz(f, replay.ImportedObjects, pod+pod, `{"kind":"List","apiVersion":"v1","items":[`+pod+"]}"+pod)
+}
+
+func FuzzManifests(f *testing.F) {
+	pod := objectText("Pod", "a", "web", "1", "")
+	addPrinted(f, "list-*.input")
+	fuzz(f, replay.ImportedManifests, `{"kind":"PodList","apiVersion":"v1","items":[`+pod+"]}\n---\na: b\n--- {c: d}\n",
+		"kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x}\nspec: {names: {plural: x, kind: X}}\n")
+}
+
+func FuzzAudit(f *testing.F) {
+	pod := objectText("Pod", "a", "web", "1", "")
+	gone := objectText("Pod", "a", "web", "2", `,"deletionTimestamp":"2026-01-02T03:04:01Z"`)
+	fuzz(f, replay.ImportedAudit, auditLine("create", "RequestResponse", 201, pod, ""), auditLine("delete", "RequestResponse", 200, gone, at("09"))+
+		auditLine("list", "RequestResponse", 200, `{"kind":"PodList","apiVersion":"v1","items":[`+pod+"]}", `,"objectRef":{"resource":"pods"}`)+
+		auditLine("delete", "RequestResponse", 200, `{"kind":"Status","apiVersion":"v1"}`, ""))
+}
+
+// FuzzInput has inputs of no form, and compressed ones.
+func FuzzInput(f *testing.F) {
+	for _, input := range []string{"\x1f\x8b\x08\x00", "\x28\xb5\x2f\xfd\x00", "\xff\xfe{\x00", "PK\x03\x04", "- a\n- b\n", "{}"} {
+		f.Add([]byte(input))
+	}
+	fuzz(f, "")
+}
+
+// addPrinted adds what tools printed to the inputs, if it is not long.
+func addPrinted(f *testing.F, pattern string) {
+	files, err := filepath.Glob("testdata/" + pattern)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		input, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(input[:min(len(input), 8<<10)])
+	}
+}
+
+// fuzz reads inputs of a form, or of any if form is empty, and checks what all sources of records promise.
+func fuzz(f *testing.F, form replay.Imported, inputs ...string) {
+	for _, input := range inputs {
+		f.Add([]byte(input))
+	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s, err := Open(bytes.NewReader(input))
-		if err != nil {
+		if err != nil || form != "" && s.Header().Imported != form {
 			return
 		}
 		var state replay.State

@@ -174,11 +174,12 @@ var clusterScoped = map[string][]string{
 	"events.k8s.io":                nil,
 	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
 	"internal.apiserver.k8s.io":    {"StorageVersion"},
+	"lifecycle.k8s.io":             nil,
 	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
 	"node.k8s.io":                  {"RuntimeClass"},
 	"policy":                       nil,
 	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "DeviceTaintRule", "ResourceSlice"},
+	"resource.k8s.io":              {"DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "ResourceSlice"},
 	"scheduling.k8s.io":            {"PriorityClass"},
 	"storage.k8s.io": {
 		"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass",
