@@ -27,10 +27,10 @@ func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Record
 	if len(files) == 0 {
 		return nil, nil, cli.WithHint(errors.New("no recording is given"), "name files, or - for standard input")
 	}
-	var opened []*opened
-	closeAll = func() error {
+	var all []*opened
+	closeFiles := func() error {
 		var errs []error
-		for _, o := range opened {
+		for _, o := range all {
 			errs = append(errs, o.close())
 		}
 		return errors.Join(errs...)
@@ -44,22 +44,26 @@ func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Record
 		seen[file] = true
 		o, one := open(streams.In, file)
 		if err = errors.Join(err, one); one == nil {
-			opened = append(opened, o)
+			all = append(all, o)
 		}
 	}
 	if err == nil {
-		rec, err = merge(opened)
+		rec, err = merge(all)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, closeAll())
+		return nil, nil, errors.Join(err, closeFiles())
 	}
-	return rec, closeAll, nil
+	if b, ok := rec.(*buffered); ok {
+		return rec, func() error { return errors.Join(b.close(), closeFiles()) }, nil
+	}
+	return rec, closeFiles, nil
 }
 
 // opened is a file that was opened.
 type opened struct {
 	name string
-	replay.Recording
+	// Source is a replay.Recording if it can be read from any moment.
+	replay.Source
 	close func() error
 }
 
@@ -74,17 +78,17 @@ func open(in io.Reader, name string) (*opened, error) {
 		if err != nil {
 			return nil, openingError(name, err)
 		}
-		return &opened{name, newBuffered(source), closerOf(in)}, nil
+		return &opened{name, source, closerOf(in)}, nil
 	}
 	file, err := os.Open(name) //nolint:gosec // G304: the file that the user asks for
 	if err != nil {
 		return nil, openingError(name, err)
 	}
-	recording, err := openFile(file, name)
+	source, err := openFile(file)
 	if err != nil {
 		return nil, errors.Join(openingError(name, err), file.Close())
 	}
-	return &opened{name, recording, file.Close}, nil
+	return &opened{name, source, file.Close}, nil
 }
 
 // closerOf returns what closes a reader, if it can be closed.
@@ -95,8 +99,8 @@ func closerOf(r io.Reader) func() error {
 	return func() error { return nil }
 }
 
-// openFile returns the recording in a file. A pipe that has a name is read as standard input is.
-func openFile(file *os.File, name string) (replay.Recording, error) {
+// openFile returns the source that a file has. A pipe that has a name is read as standard input is.
+func openFile(file *os.File) (replay.Source, error) {
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -111,11 +115,7 @@ func openFile(file *os.File, name string) (replay.Recording, error) {
 			return replay.Open(file, info.Size(), replay.ReaderOptions{})
 		}
 	}
-	source, err := openReader(file)
-	if err != nil {
-		return nil, err
-	}
-	return newBuffered(source), nil
+	return openReader(file)
 }
 
 // openReader returns the source that a reader has.

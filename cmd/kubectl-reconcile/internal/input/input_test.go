@@ -398,3 +398,75 @@ func TestNotes(t *testing.T) {
 		t.Errorf("of a recording is said %q", note)
 	}
 }
+
+// TestLargeInput: what is too large for memory is kept in a file, and is the same. The file is removed.
+func TestLargeInput(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	records := of(pods)
+	for i := range 40 {
+		r := pod(replay.TypeAdded, i, "web", fmt.Sprint(i))
+		if i > 0 {
+			r.Type = replay.TypeModified
+		}
+		r.Writer = "alice"
+		records = append(records, r)
+	}
+	torn := &replay.TornError{Records: 41, Err: io.ErrUnexpectedEOF}
+	for _, end := range []*replay.TornError{nil, torn} {
+		source := func() *replay.Memory { return &replay.Memory{Records: records, Torn: end} }
+		want := text(source())
+		for i, limit := range []int64{0, 1, 500, 1 << 20} {
+			for _, tt := range []struct {
+				reason string
+				before func(*buffered)
+				skip   int
+			}{
+				{"read as it comes", func(*buffered) {}, 0},
+				{"when all is known first", func(b *buffered) { _, _ = b.Info() }, 0},
+				{"in the middle of which all is read", func(b *buffered) {
+					for range 9 {
+						_, _ = b.Next()
+					}
+					_, _ = b.Info()
+				}, 9},
+				{"read again", func(b *buffered) { _ = text(b); _ = b.Rewind() }, 0},
+				{"read again in the middle", func(b *buffered) {
+					for range 30 {
+						_, _ = b.Next()
+					}
+					_ = b.Rewind()
+				}, 0},
+				{"from a moment", func(b *buffered) { _, _ = b.Seek(replay.Moment{Number: 20}) }, 20},
+			} {
+				b := newBuffered(source())
+				b.limit = limit
+				tt.before(b)
+				wantRest := strings.Join(strings.SplitAfter(want, "\n")[tt.skip:], "")
+				if diff := cmp.Diff(wantRest, text(b)); diff != "" {
+					t.Errorf("%s, with %d bytes (-want +got):\n%s", tt.reason, limit, diff)
+				}
+				if (b.file != nil) != (i < 3) {
+					t.Errorf("with %d bytes there is a file: %t", limit, b.file != nil)
+				}
+				info, err := b.Info()
+				if err != nil || info.Records != 41 || info.Torn != end {
+					t.Errorf("%s, with %d bytes: %d records, %v: %v", tt.reason, limit, info.Records, info.Torn, err)
+				}
+				if err := b.Rewind(); err != nil {
+					t.Error(err)
+				}
+				for range 2 {
+					if r, err := b.Next(); err != nil || r.Type == replay.TypeAdded && r.Writer != "alice" {
+						t.Errorf("%s, with %d bytes: %v: %v", tt.reason, limit, r, err)
+					}
+				}
+				if err := b.close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if files, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(files) > 0 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+}

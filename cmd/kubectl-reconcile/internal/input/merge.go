@@ -16,7 +16,10 @@ import (
 // merge returns one recording of several files, which must be of one cluster.
 func merge(files []*opened) (replay.Recording, error) {
 	if len(files) == 1 {
-		return files[0].Recording, nil
+		if recording, ok := files[0].Source.(replay.Recording); ok {
+			return recording, nil
+		}
+		return newBuffered(files[0].Source), nil
 	}
 	head, err := mergedHeader(files)
 	if err != nil {
@@ -83,6 +86,7 @@ type part struct {
 	streams map[int]*joined
 	lists   map[*joined]bool // of which streams a list was met
 	done    bool
+	torn    *replay.TornError
 }
 
 // streamKey is what is the same for streams that become one.
@@ -97,12 +101,10 @@ func (m *merged) Header() replay.Header { return m.head }
 func (m *merged) Skipped() []replay.Skipped {
 	var out []replay.Skipped
 	for _, p := range m.parts {
-		info, err := p.file.Info()
-		if err != nil {
-			continue // Next returned it
-		}
-		for _, s := range info.Skipped {
-			out = addSkipped(out, s)
+		if source, ok := p.file.Source.(skipper); ok {
+			for _, s := range source.Skipped() {
+				out = addSkipped(out, s)
+			}
 		}
 	}
 	return out
@@ -159,12 +161,8 @@ func (m *merged) advance() error {
 // atEnd returns the error of the file that was cut off, or io.EOF.
 func (m *merged) atEnd() error {
 	for _, p := range m.parts {
-		info, err := p.file.Info()
-		if err != nil {
-			return err
-		}
-		if info.Torn != nil {
-			torn := *info.Torn
+		if p.torn != nil {
+			torn := *p.torn
 			torn.Records, torn.Last = m.count, m.last
 			torn.Err = fmt.Errorf("%s: %w", named(p.file.name), torn.Err)
 			return &torn
@@ -179,9 +177,8 @@ func (m *merged) fill(p *part) error {
 		return nil
 	}
 	r, err := p.file.Next()
-	var torn *replay.TornError
 	switch {
-	case errors.Is(err, io.EOF), errors.As(err, &torn):
+	case errors.Is(err, io.EOF), errors.As(err, &p.torn):
 		p.done = true
 		return nil
 	case err != nil:
