@@ -61,13 +61,12 @@ func (s *Server) Unloaded() []UnloadedObject { return slices.Clone(s.unloaded) }
 
 // load stores the objects below the REST layer, as they are: admission, validation and strategies do not see them, and
 // they keep what only a server sets. CustomResourceDefinitions come first, and decide which custom resources there are;
-// with recorded kinds these do. The store must not be in use. Afterwards it continues at revision, or at the newest
-// version of an object if that is higher.
-func (b *backend) load(
-	ctx context.Context, objects []StoredObject, revision uint64, recorded recordedKinds,
-) []UnloadedObject {
+// The store must not be in use. Afterwards it continues at Options.ResourceVersion, or at
+// the newest version of an object if that is higher.
+func (b *backend) load(ctx context.Context, o Options, recorded recordedKinds) []UnloadedObject {
+	objects := o.Objects
 	errs := make([]error, len(objects))
-	defined := map[schema.GroupResource]bool{}
+	defined := b.loadHidden(ctx, recorded.hidden(o.Recorded))
 	var custom []int
 	for i := range objects {
 		resource := objects[i].resource()
@@ -82,7 +81,7 @@ func (b *backend) load(
 		}
 		obj, err := b.loadObject(ctx, &objects[i], storage)
 		errs[i] = err
-		if err == nil && resource == apiextensionsv1.Resource("customresourcedefinitions") {
+		if err == nil && resource == definitionsResource {
 			defined[schema.ParseGroupResource(obj.GetName())] = true
 		}
 	}
@@ -90,13 +89,18 @@ func (b *backend) load(
 		resource := objects[i].resource()
 		if !defined[resource] {
 			errs[i] = ErrNotServed
-			continue
+			if recorded == nil {
+				continue
+			}
+			// the definition may be played later
 		}
 		// The handler of custom resources makes its storage with the first request, and finds what is there.
-		_, errs[i] = b.loadObject(ctx, &objects[i], customStorage(resource))
+		if _, err := b.loadObject(ctx, &objects[i], customStorage(resource)); err != nil {
+			errs[i] = err
+		}
 	}
 	b.startPlaying(recorded)
-	b.store.StartAt(revision)
+	b.store.StartAt(o.ResourceVersion)
 	var unloaded []UnloadedObject
 	for i, err := range errs {
 		if err != nil {
@@ -104,6 +108,19 @@ func (b *backend) load(
 		}
 	}
 	return unloaded
+}
+
+// loadHidden stores definitions that clients do not see, and returns the resources that they define.
+func (b *backend) loadHidden(ctx context.Context, definitions []StoredObject) map[schema.GroupResource]bool {
+	defined := map[schema.GroupResource]bool{}
+	storage, _ := b.builtIn(definitionsResource)
+	for i := range definitions {
+		// Of what cannot be loaded the objects are reported.
+		if obj, err := b.loadObject(ctx, &definitions[i], storage); err == nil {
+			defined[schema.ParseGroupResource(obj.GetName())] = true
+		}
+	}
+	return defined
 }
 
 // builtIn returns the storage of a resource that is no custom one; false if there is none.

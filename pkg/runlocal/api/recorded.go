@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -28,6 +29,9 @@ type Recorded struct {
 	// Resources are the kinds that were recorded. Others are not served: requests for them are answered with an error
 	// that gives the reason.
 	Resources []RecordedResource
+	// Definitions are CustomResourceDefinitions of recorded kinds that were not recorded themselves. Clients do not see
+	// them. They are used only if the kind of definitions is not among Resources.
+	Definitions []StoredObject
 	// Writable lets clients write. Admission then is what needs no other kinds: none of kube-apiserver's plugins runs.
 	Writable bool
 	// ReadOnly is the message of refused writes, "" for a default.
@@ -68,6 +72,17 @@ type RecordedScope struct {
 func (r *RecordedResource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Kind.Group, Resource: r.Resource}
 }
+
+// hidden returns the definitions that clients do not see.
+func (k recordedKinds) hidden(o *Recorded) []StoredObject {
+	if k == nil || k.find(definitionsResource) != nil {
+		return nil
+	}
+	return o.Definitions
+}
+
+// definitionsResource is the resource of CustomResourceDefinitions.
+var definitionsResource = apiextensionsv1.Resource("customresourcedefinitions")
 
 // recordedKinds are the kinds of a server with Options.Recorded, by the name under which they are stored: the Events of
 // the two groups are the same objects.

@@ -231,7 +231,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if a.copied || a.recorded != nil {
-		s.unloaded = s.backend.load(ctx, o.Objects, o.ResourceVersion, s.recorded)
+		s.unloaded = s.backend.load(ctx, o, s.recorded)
 		a.options.Objects = nil // they may be large
 	}
 	s.transport.serve(s.generic.Handler)

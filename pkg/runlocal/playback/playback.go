@@ -91,7 +91,7 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 	s.arrive(o.At, state)
 	loaded := s.kinds.load(state, s.moved)
 	recorded := &api.Recorded{
-		Resources: loaded.resources, Writable: o.Writable, ReadOnly: o.ReadOnly, Users: o.Users, Handler: s.handler,
+		Resources: loaded.resources, Definitions: definitions(info.Streams), Writable: o.Writable, ReadOnly: o.ReadOnly, Users: o.Users, Handler: s.handler,
 	}
 	options := api.Options{
 		Listen: o.Listen, AllowRemote: o.AllowRemote, Objects: loaded.objects, Recorded: recorded, History: o.History,
