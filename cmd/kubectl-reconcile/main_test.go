@@ -56,6 +56,9 @@ func TestScripts(t *testing.T) {
 			"treejson":   treejson,
 			"graphviz":   graphviz,
 			"recording":  recording,
+			"requested": func(ts *testscript.TestScript, neg bool, args []string) {
+				requested(t.Context(), ts, neg, args)
+			},
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},
