@@ -29,18 +29,18 @@ const (
 	maxEvent = 64 << 20
 )
 
-// api lists and watches objects as an API server writes them in JSON. It may be used concurrently.
-type api struct {
+// apiClient lists and watches objects as an API server writes them in JSON. It may be used concurrently.
+type apiClient struct {
 	client  *rest.RESTClient
 	timeout time.Duration // of a page
 	lists   chan struct{} // a slot for each list that is being read
 }
 
-func newAPI(config *rest.Config) (*api, error) {
+func newAPI(config *rest.Config) (*apiClient, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	a := &api{timeout: pageTimeout, lists: make(chan struct{}, maxLists)}
+	a := &apiClient{timeout: pageTimeout, lists: make(chan struct{}, maxLists)}
 	if config.Timeout > 0 {
 		a.timeout, config.Timeout = config.Timeout, 0 // it would end each watch
 	}
@@ -61,7 +61,7 @@ type item struct {
 }
 
 // request returns a request for the objects of a selection.
-func (a *api) request(s *Selection, options *metav1.ListOptions) *rest.Request {
+func (a *apiClient) request(s *Selection, options *metav1.ListOptions) *rest.Request {
 	path := []string{"apis", s.Kind.Group, s.Kind.Version}
 	if s.Kind.Group == "" {
 		path = []string{"api", s.Kind.Version}
@@ -75,7 +75,7 @@ func (a *api) request(s *Selection, options *metav1.ListOptions) *rest.Request {
 
 // list returns all objects of a selection, and the resource version of the list, at which all of them are as they were
 // returned: a list whose continue token has expired is begun again, in one page, which cannot expire.
-func (a *api) list(ctx context.Context, s *Selection) ([]item, string, error) {
+func (a *apiClient) list(ctx context.Context, s *Selection) ([]item, string, error) {
 	select {
 	case a.lists <- struct{}{}:
 		defer func() { <-a.lists }()
@@ -105,7 +105,7 @@ type page struct {
 	version, more string
 }
 
-func (a *api) page(ctx context.Context, s *Selection, options metav1.ListOptions) (page, error) {
+func (a *apiClient) page(ctx context.Context, s *Selection, options metav1.ListOptions) (page, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	in, err := a.request(s, &options).Stream(ctx)
@@ -176,7 +176,7 @@ type event struct {
 
 // watch watches a selection from a resource version on. It calls established when the server has accepted the request,
 // and each with every event, until the server ends the watch: then it returns nil. An error of each is returned.
-func (a *api) watch(
+func (a *apiClient) watch(
 	ctx context.Context, s *Selection, from string, established func(), each func(*event) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -147,7 +147,7 @@ func (r *Recorder) hopeless() bool {
 
 // add records a selection until ctx ends, unless it is recorded already: then it returns false. It calls tried when the
 // first attempt to list it is over.
-func (r *Recorder) add(ctx context.Context, a *api, s Selection, tried func()) bool {
+func (r *Recorder) add(ctx context.Context, a *apiClient, s Selection, tried func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.streams[s.key()] != nil || ctx.Err() != nil {

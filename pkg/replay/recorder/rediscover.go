@@ -22,7 +22,7 @@ func (r *Recorder) kindsChanged(s *Selection) {
 }
 
 // rediscover adds streams for kinds that are new, until ctx ends.
-func (r *Recorder) rediscover(ctx context.Context, a *api) {
+func (r *Recorder) rediscover(ctx context.Context, a *apiClient) {
 	for next := len(rediscoveryPauses); ; {
 		if next == len(rediscoveryPauses) {
 			select {

@@ -12,7 +12,7 @@ import (
 // stream records one selection. Its methods are called from its goroutine, but for those of its gap.
 type stream struct {
 	recorder  *Recorder
-	api       *api
+	api       *apiClient
 	selection Selection
 	// definition is that of the selection, without a number.
 	definition replay.Stream
@@ -41,6 +41,8 @@ type gap struct {
 	current *replay.Gap
 	// attempt changes whenever an attempt fails: an end that was planned before is off.
 	attempt int
+	// connected reports whether there is a watch, watching whether it is counted: not before the gap has ended.
+	connected, watching bool
 }
 
 // resumedAfter is how long after a watch was resumed it is taken to be complete if nothing arrives: a server that does
@@ -95,52 +97,71 @@ func (s *stream) attempt(ctx context.Context) (progressed bool, err error) {
 	return s.watch(ctx)
 }
 
-// watch watches until the watch ends. It returns false if it was very short and had no event.
+// watch watches until the watch ends, or its connection breaks. It returns false if it was very short and had no event.
 func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 	r := s.recorder
 	began := r.options.Clock.Now()
 	connected := false
-	established := func() {
+	err = s.api.watch(ctx, &s.selection, s.version, func() {
 		connected = true
-		r.watching.Add(1)
 		r.hear()
-		s.endGapLater()
-	}
-	err = s.api.watch(ctx, &s.selection, s.version, established, func(e *event) error {
+		s.resumed()
+	}, func(e *event) error {
 		if e.name == "ERROR" {
 			return newErrorEvent(bytes.Clone(e.object))
 		}
 		s.hear()
 		progressed = true
 		s.failures, s.relists, s.distrusted = 0, 0, false
-		return s.event(e)
+		return s.recordEvent(e)
 	})
-	if connected {
-		r.watching.Add(-1)
+	s.disconnected()
+	if !connected || isErrorEvent(err) || r.journal.broken() {
+		return progressed, err
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		s.hear()
-		progressed = progressed || r.options.Clock.Since(began) >= suspiciouslyShort
-		if progressed {
-			s.failures = 0
-		}
-	case connected && !isErrorEvent(err): // it was complete for as long as the server sent anything
-		s.heard = r.lastHeard()
+	} else { // it was complete for as long as the server sent anything
+		s.completeUntil(r.lastHeard())
 	}
-	return progressed, err
+	if progressed || r.options.Clock.Since(began) >= suspiciouslyShort {
+		s.failures = 0
+		return true, nil
+	}
+	return false, err
+}
+
+// recordEvent records an event.
+func (s *stream) recordEvent(e *event) error {
+	record, err := s.event(e)
+	if err != nil {
+		return err
+	}
+	if err := s.recorder.journal.write(record); err != nil {
+		return err
+	}
+	s.completeUntil(record.Time)
+	s.recorder.kindsChanged(&s.selection)
+	return nil
 }
 
 // hear remembers that the stream is complete up to the time.
 func (s *stream) hear() {
 	s.recorder.hear()
-	s.heard = s.recorder.lastHeard()
+	s.completeUntil(s.recorder.lastHeard())
 }
 
-// event records an event.
-func (s *stream) event(e *event) error {
+// completeUntil remembers that the stream is complete up to a time.
+func (s *stream) completeUntil(t time.Time) {
+	if t.After(s.heard) {
+		s.heard = t
+	}
+}
+
+// event returns the record of an event.
+func (s *stream) event(e *event) (*replay.Record, error) {
 	if err := s.endGap(true); err != nil {
-		return err
+		return nil, err
 	}
 	s.recorder.troubles.clear(s)
 	record := &replay.Record{
@@ -155,25 +176,20 @@ func (s *stream) event(e *event) error {
 		record.Type = replay.TypeDeleted
 	case "BOOKMARK":
 		s.version = e.ResourceVersion
-		return s.recorder.journal.write(&replay.Record{
-			Type: replay.TypeBookmark, Stream: s.number, ResourceVersion: e.ResourceVersion,
-		})
+		return &replay.Record{Type: replay.TypeBookmark, Stream: s.number, ResourceVersion: e.ResourceVersion}, nil
 	default: // of a version of the API that does not exist yet
-		return s.recorder.journal.write(&replay.Record{
+		return &replay.Record{
 			Type: replay.TypeError, Stream: s.number, Message: "an event of the unknown type " + e.name,
-		})
+		}, nil
 	}
 	if e.ResourceVersion != "" {
 		s.version = e.ResourceVersion
 	}
-	object, err := s.redacted(e.object)
-	if err != nil {
-		return s.recorder.journal.write(s.recorder.leftOut(s.number, &e.item))
+	var err error
+	if record.Object, err = s.redacted(e.object); err != nil {
+		return s.recorder.leftOut(s.number, &e.item), nil //nolint:nilerr // the record says it, but not why
 	}
-	record.Object = object
-	err = s.recorder.journal.write(record)
-	s.recorder.kindsChanged(&s.selection)
-	return err
+	return record, nil
 }
 
 // redacted returns the object as it may be recorded, in memory of its own.
@@ -198,7 +214,7 @@ func (s *stream) failed(err error) error {
 	}
 	s.gap.interrupt()
 	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
-	lost := isExpired(err) || isErrorEvent(err) && s.distrusted
+	lost := isLost(err) || isErrorEvent(err) && s.distrusted
 	switch {
 	case lost && s.number != 0 && !s.expired:
 		s.expired, s.distrusted, s.failures = true, false, 0
@@ -256,12 +272,15 @@ func (g *gap) interrupt() {
 	g.attempt++
 }
 
-// endGapLater ends a gap a little later, unless an error says meanwhile that events are lost.
-func (s *stream) endGapLater() {
+// resumed is called when the server has accepted a watch. It ends a gap a little later, unless an error says meanwhile
+// that events are lost.
+func (s *stream) resumed() {
 	s.gap.mu.Lock()
+	defer s.gap.mu.Unlock()
+	s.gap.connected = true
 	current, attempt := s.gap.current, s.gap.attempt
-	s.gap.mu.Unlock()
 	if current == nil {
+		s.gap.watch(s)
 		return
 	}
 	s.recorder.options.Clock.AfterFunc(resumedAfter, func() {
@@ -272,6 +291,24 @@ func (s *stream) endGapLater() {
 			s.recorder.troubles.clear(s)
 		}
 	})
+}
+
+// watch counts the stream among those that are watched. g.mu must be held.
+func (g *gap) watch(s *stream) {
+	if g.connected && !g.watching {
+		g.watching = true
+		s.recorder.watching.Add(1)
+	}
+}
+
+// disconnected is called when there is no watch any more.
+func (s *stream) disconnected() {
+	s.gap.mu.Lock()
+	defer s.gap.mu.Unlock()
+	if s.gap.watching {
+		s.recorder.watching.Add(-1)
+	}
+	s.gap.connected, s.gap.watching = false, false
 }
 
 // endGap records the gap that has begun, if one has.
@@ -288,5 +325,7 @@ func (g *gap) write(s *stream, complete bool) error {
 	}
 	current := g.current
 	g.current, current.Complete = nil, complete
-	return s.recorder.journal.write(&replay.Record{Type: replay.TypeGap, Stream: s.number, Gap: current})
+	err := s.recorder.journal.write(&replay.Record{Type: replay.TypeGap, Stream: s.number, Gap: current})
+	g.watch(s)
+	return err
 }

@@ -1,0 +1,245 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// quiet is a server with no objects, whose watches send nothing until the test does. It is an http.RoundTripper.
+type quiet struct {
+	watches []*io.PipeWriter
+	// down is what it answers with instead; nil if it works.
+	down func() (*http.Response, error)
+	// version is that of lists.
+	version int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (q *quiet) RoundTrip(req *http.Request) (*http.Response, error) {
+	if q.down != nil {
+		return q.down()
+	}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}}
+	if req.URL.Query().Get("watch") == "" {
+		resp.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"},"items":[]}`, q.version)))
+		return resp, nil
+	}
+	reader, writer := io.Pipe()
+	context.AfterFunc(req.Context(), func() { _ = writer.CloseWithError(req.Context().Err()) })
+	q.watches = append(q.watches, writer)
+	resp.Body = reader
+	return resp, nil
+}
+
+// send sends a line in the last watch.
+func (q *quiet) send(t testing.TB, line string) {
+	t.Helper()
+	if _, err := io.WriteString(q.watches[len(q.watches)-1], line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// inBubble records from a quiet server, with time that stands still when nothing happens. do is called when the first list
+// is recorded; it returns the lines of all records.
+func inBubble(t *testing.T, do func(q *quiet, r *Recorder, clock *shiftedClock)) (out []*replay.Record) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q, sink, clock := &quiet{version: 5}, newMemory(t), &shiftedClock{}
+		r := New(Options{Sink: sink, Clock: clock})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- r.Run(ctx, &rest.Config{Host: "http://quiet", QPS: -1, Transport: q}, []Selection{selection(configMaps, "")})
+		}()
+		<-r.Started()
+		synctest.Wait()
+		do(q, r, clock)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := r.End(""); err != nil {
+			t.Error(err)
+		}
+		out = sink.all()
+	})
+	return out
+}
+
+func allLines(records []*replay.Record) string {
+	var out []string
+	for _, r := range records {
+		out = append(out, lineOf(r))
+	}
+	return strings.Join(out, "\n")
+}
+
+func sleep(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // it moves the bubble's clock
+	synctest.Wait()
+}
+
+func TestAlive(t *testing.T) {
+	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
+		sleep(12 * time.Second)
+		q.send(t, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"9"}}}`)
+		sleep(4 * time.Second)
+	})
+	want := "STREAM configmaps\nLIST BEGIN\nLIST END\nALIVE\nALIVE\nBOOKMARK\nEND "
+	if diff := cmp.Diff(want, allLines(records)); diff != "" {
+		t.Error(diff)
+	}
+	var alive []time.Duration
+	for _, r := range records {
+		if r.Type == replay.TypeAlive {
+			alive = append(alive, r.Time.Sub(records[0].Time))
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{aliveInterval, 2 * aliveInterval}, alive); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSleep: the clock jumps while the machine sleeps, and what arrives first afterwards is an event.
+func TestSleep(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		event  bool
+		jump   time.Duration
+		want   string
+	}{
+		{"an hour, and then silence", false, time.Hour, "GAP Sleep complete=true"},
+		{"an hour, and then an event", true, time.Hour, "GAP Sleep complete=true\nADDED a"},
+		{"a clock that is set forward a little", true, 5 * time.Second, "ADDED a"},
+		{"a clock that is set back", true, -time.Hour, "ADDED a"},
+	} {
+		records := inBubble(t, func(q *quiet, _ *Recorder, clock *shiftedClock) {
+			sleep(1500 * time.Millisecond)
+			clock.set(row.jump)
+			if row.event {
+				q.send(t, `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"9"}}}`)
+			}
+			sleep(time.Second)
+		})
+		want := "STREAM configmaps\nLIST BEGIN\nLIST END\n" + row.want + "\nEND "
+		if diff := cmp.Diff(want, strings.ReplaceAll(allLines(records), "ALIVE\n", "")); diff != "" {
+			t.Errorf("%s:\n%s", row.reason, diff)
+		}
+		var last time.Time
+		for _, r := range records {
+			if r.Time.Before(last) {
+				t.Errorf("%s: record %d is before the one before", row.reason, r.Number)
+			}
+			last = r.Time
+			if r.Type == replay.TypeGap && (r.Time.Sub(r.Gap.Since) < time.Hour-tickInterval || r.Time.Sub(r.Gap.Since) > time.Hour+2*tickInterval) {
+				t.Errorf("%s: the gap is from %s to %s", row.reason, r.Gap.Since, r.Time)
+			}
+		}
+	}
+}
+
+// TestUnreachable: how a server is asked that does not answer for a minute, and that there is no ALIVE meanwhile.
+func TestUnreachable(t *testing.T) {
+	attempts := 0
+	var since time.Time
+	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
+		sleep(2 * time.Second)
+		q.down = func() (*http.Response, error) {
+			attempts++
+			return nil, errDown
+		}
+		since = time.Now()
+		_ = q.watches[0].CloseWithError(errDown)
+		sleep(time.Minute)
+		q.down = nil
+		sleep(maxBackoff + resumedAfter)
+		sleep(0)
+	})
+	want := "STREAM configmaps\nLIST BEGIN\nLIST END\nGAP Unreachable complete=true\nEND "
+	if diff := cmp.Diff(want, allLines(records)); diff != "" {
+		t.Error(diff)
+	}
+	if attempts < 15 || attempts > 30 {
+		t.Errorf("%d attempts in a minute", attempts)
+	}
+	for _, r := range records {
+		if r.Type != replay.TypeGap {
+			continue
+		}
+		if r.Gap.Attempts != attempts {
+			t.Errorf("the gap has %d attempts of %d", r.Gap.Attempts, attempts)
+		}
+		if length := r.Time.Sub(r.Gap.Since); length < time.Minute || length > time.Minute+maxBackoff+resumedAfter+2*time.Second {
+			t.Errorf("the gap is from %s to %s, since %s", r.Gap.Since, r.Time, since)
+		}
+	}
+}
+
+// TestEndsWhileServerIsAway: the gap is recorded though it has no end.
+func TestEndsWhileServerIsAway(t *testing.T) {
+	records := inBubble(t, func(q *quiet, r *Recorder, _ *shiftedClock) {
+		q.down = func() (*http.Response, error) {
+			return respond(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), nil
+		}
+		_ = q.watches[0].Close()
+		sleep(10 * time.Second)
+		if troubles := r.Troubles(); len(troubles) != 1 || troubles[0].Reason != "Unavailable" || !troubles[0].Listed {
+			t.Errorf("the troubles are %+v", troubles)
+		}
+	})
+	want := "STREAM configmaps\nLIST BEGIN\nLIST END\nGAP Unreachable complete=false\nEND "
+	if diff := cmp.Diff(want, allLines(records)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestServerThatEndsEveryWatch: it is not asked in a loop without a pause.
+func TestServerThatEndsEveryWatch(t *testing.T) {
+	n := 0
+	inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
+		q.down = func() (*http.Response, error) {
+			n++
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}, nil
+		}
+		_ = q.watches[0].Close()
+		sleep(time.Minute)
+	})
+	if n < 15 || n > 40 {
+		t.Errorf("%d watches in a minute", n)
+	}
+}
+
+// TestServerThatExpiresEveryWatch: it is not asked for lists without a pause.
+func TestServerThatExpiresEveryWatch(t *testing.T) {
+	lists := 0
+	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
+		list := true
+		q.down = func() (*http.Response, error) {
+			list = !list
+			if !list {
+				return respond(http.StatusGone, metav1.StatusReasonExpired), nil
+			}
+			lists++
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(
+				strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[]}`))}, nil
+		}
+		_ = q.watches[0].Close()
+		sleep(time.Minute)
+	})
+	if lists < 15 || lists > 40 {
+		t.Errorf("%d lists in a minute:\n%s", lists, allLines(records))
+	}
+}
