@@ -2,6 +2,7 @@ package input
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,35 @@ func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Record
 		return rec, func() error { return errors.Join(b.close(), closeFiles()) }, nil
 	}
 	return rec, closeFiles, nil
+}
+
+// OpenContext is Open, but returns when ctx is done: standard input may have no first byte for long. Then it is left to
+// be read.
+func OpenContext(
+	ctx context.Context, streams genericiooptions.IOStreams, files []string,
+) (replay.Recording, func() error, error) {
+	type result struct {
+		rec   replay.Recording
+		close func() error
+		err   error
+	}
+	done := make(chan result)
+	go func() {
+		rec, closeAll, err := Open(streams, files)
+		select {
+		case done <- result{rec, closeAll, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = closeAll() // the process ends: nobody waits for it
+			}
+		}
+	}()
+	select {
+	case r := <-done:
+		return r.rec, r.close, r.err
+	case <-ctx.Done():
+		return nil, nil, cli.Interruption(ctx, "before the input began")
+	}
 }
 
 // opened is a file that was opened.

@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -193,6 +194,29 @@ func TestAsItArrives(t *testing.T) {
 	info, err := rec.Info()
 	if err != nil || info.Records != 3 || info.Header.Imported != replay.ImportedWatchEvents {
 		t.Errorf("%+v: %v", info, err)
+	}
+	if err := closeAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInterrupted: an input that does not begin does not hold up the end.
+func TestInterrupted(t *testing.T) {
+	in, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := OpenContext(ctx, genericiooptions.IOStreams{In: in}, []string{"-"}); err == nil || err.Error() != "interrupted before the input began" {
+		t.Errorf("%v", err)
+	}
+	if err := out.Close(); err != nil { // what still reads ends
+		t.Error(err)
+	}
+	rec, closeAll, err := OpenContext(t.Context(), streams(event("ADDED", "Pod", "web", "5")), []string{"-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := text(rec); !strings.Contains(got, "ADDED 1 web@5") {
+		t.Error(got)
 	}
 	if err := closeAll(); err != nil {
 		t.Error(err)
