@@ -117,8 +117,8 @@ func (c *cursor) next(raw *rawRecord, l *Limits) (bool, error) {
 	return true, nil
 }
 
-// record makes a record of what was parsed. It returns nil for one of an unknown type, which changes nothing. Nothing of
-// the record is part of the segment.
+// record makes a record of what was parsed. It returns nil for one of an unknown type, which changes nothing. Nothing
+// of the record is part of the segment.
 func (d *decoder) record(raw *rawRecord) (*Record, error) {
 	if raw.typ.String() == "" {
 		return nil, nil

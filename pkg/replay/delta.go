@@ -140,8 +140,8 @@ func (d *differ) find(base, target []byte, start, at int) (position, next, n int
 	return 0, 0, 0
 }
 
-// applyDelta returns what a delta makes of the base, in the buffer if that is large enough. The result has at most limit
-// bytes.
+// applyDelta returns what a delta makes of the base, in the buffer if that is large enough. The result has at most
+// limit bytes.
 func applyDelta(buffer, delta, base []byte, limit int64) ([]byte, error) {
 	size, delta, err := uvarint(delta)
 	if err != nil {

@@ -109,7 +109,8 @@ func (r *rawRecord) parse(body []byte, previous int64) error {
 	if p.err != nil {
 		return p.err
 	}
-	if r.fields&fieldIdentity != 0 && r.fields&fieldObject != 0 || r.fields&fieldWhole != 0 && r.fields&fieldDelta != 0 {
+	const objects, bytes = fieldIdentity | fieldObject, fieldWhole | fieldDelta
+	if r.fields&objects == objects || r.fields&bytes == bytes {
 		return damaged("record with fields that exclude each other")
 	}
 	if typ > math.MaxUint8 || since > math.MaxInt64-uint64(max(previous, 0)) { //nolint:gosec // G115: not negative

@@ -34,7 +34,8 @@ type VersionError struct {
 
 // Error implements error.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the recording has version %d of the format, versions up to %d can be read", e.Version, e.Supported)
+	return fmt.Sprintf("the recording has version %d of the format, versions up to %d can be read",
+		e.Version, e.Supported)
 }
 
 // TornError is the error for a recording that was not ended in order, or is damaged: everything before was read.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 )
@@ -43,8 +44,8 @@ func appendIndex(dst []byte, segments []segment, offset int64) []byte {
 	return append(dst, indexEndText...)
 }
 
-// readIndex reads the index of a file whose first segment is at an offset. It returns nil if there is none that fits the
-// file: then the segments themselves are read.
+// readIndex reads the index of a file whose first segment is at an offset. It returns nil if there is none that fits
+// the file: then the segments themselves are read.
 func readIndex(r io.ReaderAt, size, first int64, l *Limits) []segment {
 	le := binary.LittleEndian
 	end := make([]byte, indexEnd)
@@ -124,7 +125,7 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 	if n == len(b) {
 		return nil
 	}
-	if err == nil || err == io.EOF { //nolint:errorlint // io.ReaderAt returns it as it is
+	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -1,12 +1,12 @@
 package replay
 
-// Limits bound what a Reader takes from a recording, whose content may be hostile, and what a Writer writes. A value that
-// is 0 means the default.
+// Limits bound what a Reader takes from a recording, whose content may be hostile, and what a Writer writes. A value
+// that is 0 means the default.
 type Limits struct {
 	// Record is the size of the largest record, and of the largest object, in bytes: 16 MB by default.
 	Record int64
-	// Segment is the size of the largest segment, decompressed: 40 MB by default. A Writer needs twice the size of a record
-	// and of WriterOptions.SegmentSize.
+	// Segment is the size of the largest segment, decompressed: 40 MB by default. A Writer needs twice the size of a
+	// record and of WriterOptions.SegmentSize.
 	Segment int64
 	// State is the size of all objects that are known at a moment, in bytes: 4 GB by default.
 	State int64

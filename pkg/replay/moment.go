@@ -51,8 +51,8 @@ type SkipReason string
 const (
 	// SkipNoContent means that an entry of an audit log does not have the object: its level is Metadata or Request.
 	SkipNoContent SkipReason = "NoContent"
-	// SkipSubresource means that a write to a subresource, such as an eviction, was answered with something else than the
-	// object that it changed.
+	// SkipSubresource means that a write to a subresource, such as an eviction, was answered with something else than
+	// the object that it changed.
 	SkipSubresource SkipReason = "Subresource"
 )
 
@@ -178,7 +178,8 @@ func olderVersion(version, than string) bool {
 	return err != nil || order < 0
 }
 
-// newerVersion returns the newer one of the newest resource version, or "", and another one. It ignores what is no number.
+// newerVersion returns the newer one of the newest resource version, or "", and another one. It ignores what is no
+// number.
 func newerVersion(newest, version string) string {
 	if newest == "" {
 		newest = version // compared with itself, it is a number or none

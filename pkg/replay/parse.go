@@ -23,8 +23,8 @@ func (e *MomentError) Error() string {
 	if reason == "" {
 		reason = "it must be start, end, #n or a resource version"
 		if !e.First.IsZero() {
-			reason = "it must be start, end, #n, a resource version, a time (10:04:05, 2006-01-02 10:04:05 or RFC 3339, " +
-				"in UTC), +90s after the first record, or -2m before the last"
+			reason = "it must be start, end, #n, a resource version, a time (10:04:05, 2006-01-02 10:04:05 or " +
+				"RFC 3339, in UTC), +90s after the first record, or -2m before the last"
 		}
 	}
 	out := fmt.Sprintf("parsing the moment %q: %s; the recording has ", e.Text, reason)
@@ -152,7 +152,8 @@ func parseTime(text string, info *Info) (at time.Time, unit time.Duration, ok bo
 	return at, unit, true
 }
 
-// unitOf returns the unit of the last digit of a time's fraction, at least a microsecond, or that of a time without one.
+// unitOf returns the unit of the last digit of a time's fraction, at least a microsecond, or that of a time without
+// one.
 func unitOf(text string, whole time.Duration) time.Duration {
 	_, fraction, ok := strings.Cut(text, ".")
 	if !ok {

@@ -112,7 +112,7 @@ func (r *Reader) scan(first int64) error {
 			at = next
 			continue
 		}
-		if err != io.ErrUnexpectedEOF && !errors.Is(err, errDamaged) && !isLimit(err) { //nolint:errorlint // from readAt
+		if !isContent(err) {
 			return err
 		}
 		r.torn = &TornError{Records: chain.last, Last: fromMicro(chain.end), Offset: at, Err: err}
@@ -122,8 +122,8 @@ func (r *Reader) scan(first int64) error {
 	return nil
 }
 
-// scanFrame reads the segment header at an offset, and returns where the next frame begins. The head of the segment is 0
-// if the frame is of a kind that is not known.
+// scanFrame reads the segment header at an offset, and returns where the next frame begins. The head of the segment is
+// 0 if the frame is of a kind that is not known.
 func (r *Reader) scanFrame(at int64, head []byte) (segment, int64, error) {
 	n := int(min(int64(len(head)), r.size-at)) //nolint:gosec // G115: small
 	if n < frameHead {
@@ -171,9 +171,10 @@ func skippableLength(head []byte) (int64, error) {
 	return int64(binary.LittleEndian.Uint32(head[4:])), nil
 }
 
-func isLimit(err error) bool {
+// isContent reports whether an error is one of the content of a recording, not of reading it.
+func isContent(err error) bool {
 	var limit *LimitError
-	return errors.As(err, &limit)
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errDamaged) || errors.As(err, &limit)
 }
 
 // Header implements Source.
@@ -234,7 +235,7 @@ func (r *Reader) step() (*Record, error) {
 // stopped returns what Next returns because of an error.
 func (r *Reader) stopped(err error) error {
 	var torn *TornError
-	if err == io.EOF || errors.As(err, &torn) { //nolint:errorlint // from step
+	if errors.Is(err, io.EOF) || errors.As(err, &torn) {
 		return err
 	}
 	offset := r.size
@@ -357,7 +358,7 @@ func (r *Reader) Seek(moment Moment) (*State, error) {
 	for {
 		record, err := r.Next()
 		var torn *TornError
-		if err == io.EOF || errors.As(err, &torn) && r.last.Number == info.Records { //nolint:errorlint // from Next
+		if errors.Is(err, io.EOF) || errors.As(err, &torn) && r.last.Number == info.Records {
 			break
 		} else if err != nil {
 			return nil, err

@@ -130,7 +130,8 @@ type Stream struct {
 	Verbs      []string `json:"verbs,omitempty"`
 	// HasStatus reports whether the kind has the subresource status.
 	HasStatus bool `json:"hasStatus,omitempty"`
-	// Namespace is the one that was recorded, empty for all; Labels and Fields are the selectors, empty for all objects.
+	// Namespace is the one that was recorded, empty for all; Labels and Fields are the selectors, empty for all
+	// objects.
 	Namespace string `json:"namespace,omitempty"`
 	Labels    string `json:"labels,omitempty"`
 	Fields    string `json:"fields,omitempty"`
@@ -202,8 +203,8 @@ const (
 	// ImportedWatchEvents are watch events as `kubectl get -w --output-watch-events -o json` prints them, and as
 	// `?watch=1` answers them.
 	ImportedWatchEvents Imported = "WatchEvents"
-	// ImportedObjects are objects one after the other, as `kubectl get -w -o json` prints them: they have no event types,
-	// and no deletions.
+	// ImportedObjects are objects one after the other, as `kubectl get -w -o json` prints them: they have no event
+	// types, and no deletions.
 	ImportedObjects Imported = "Objects"
 	// ImportedManifests are lists and manifests: one state, no changes.
 	ImportedManifests Imported = "Manifests"

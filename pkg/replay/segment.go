@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"hash/crc32"
 	"io"
 	"math"
@@ -112,8 +113,8 @@ func parseSegment(payload []byte, offset int64, l *Limits) (segment, error) {
 		compressed: le.Uint32(payload[8:]), size: le.Uint32(payload[12:]), sum: le.Uint32(payload[16:]),
 		count: le.Uint32(payload[20:]), events: le.Uint32(payload[24:]),
 		//nolint:gosec // G115: checked below
-		first: int64(le.Uint64(payload[28:])), begin: int64(le.Uint64(payload[36:])), end: int64(le.Uint64(payload[44:])),
-		version: le.Uint64(payload[52:]),
+		first: int64(le.Uint64(payload[28:])), begin: int64(le.Uint64(payload[36:])),
+		end: int64(le.Uint64(payload[44:])), version: le.Uint64(payload[52:]),
 	}
 	switch {
 	case s.first < 0 || s.first > math.MaxInt64/2 || s.begin < 0 || s.end < s.begin || s.events > s.count:
@@ -155,9 +156,9 @@ func readHeader(r io.Reader) (Header, int64, error) {
 	begin := make([]byte, frameHead+len(magic)+4)
 	n, err := io.ReadFull(r, begin)
 	switch {
-	case n == 0 && err == io.EOF:
+	case n == 0 && errors.Is(err, io.EOF):
 		return Header{}, 0, &NotRecordingError{Looks: "empty"}
-	case err != nil && err != io.ErrUnexpectedEOF: //nolint:errorlint // io.ReadFull returns it as it is
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return Header{}, 0, err
 	case !beginsRecording(begin[:n]):
 		return Header{}, 0, &NotRecordingError{Looks: looksLike(begin[:n])}
@@ -176,9 +177,10 @@ func readHeader(r io.Reader) (Header, int64, error) {
 		return Header{}, 0, &TornError{Err: damaged("file header is too short")}
 	}
 	frame := append(begin, make([]byte, rest)...)
-	if _, err := io.ReadFull(r, frame[len(begin):]); err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // see above
-		return Header{}, 0, &TornError{Err: io.ErrUnexpectedEOF}
-	} else if err != nil {
+	if _, err := io.ReadFull(r, frame[len(begin):]); err != nil {
+		if err = unexpected(err); errors.Is(err, io.ErrUnexpectedEOF) {
+			err = &TornError{Err: err}
+		}
 		return Header{}, 0, err
 	}
 	body := frame[frameHead : len(frame)-4]
@@ -216,8 +218,9 @@ func IsRecording(begin []byte) bool {
 // looksLike says what a file is that begins with the bytes: see NotRecordingError.
 func looksLike(b []byte) string {
 	for _, known := range []struct{ begin, name string }{
-		{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"}, {"\x50\x2a\x4d\x18", "zstd"}, {"age-encryption.org/", "age"},
-		{"-----BEGIN AGE", "age"}, {"apiVersion:", "YAML"}, {"---", "YAML"}, {"kind:", "YAML"},
+		{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"}, {"\x50\x2a\x4d\x18", "zstd"},
+		{"age-encryption.org/", "age"}, {"-----BEGIN AGE", "age"},
+		{"apiVersion:", "YAML"}, {"---", "YAML"}, {"kind:", "YAML"},
 	} {
 		if bytes.HasPrefix(b, []byte(known.begin)) {
 			return known.name
@@ -253,6 +256,7 @@ func fromMicro(t int64) time.Time {
 
 // newDecompressor returns a decoder that makes at most the size of a segment.
 func newDecompressor(l *Limits) (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(l.Segment)), //nolint:gosec // G115: positive
-		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(uint64(l.Segment)), //nolint:gosec // G115: positive
+		zstd.WithDecodeAllCapLimit(true))
 }

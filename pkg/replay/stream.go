@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// StreamReader reads a recording in order, such as from a pipe. Its records stay valid. It may not be used concurrently.
+// StreamReader reads a recording in order, such as from a pipe. Its records stay valid. It may not be used
+// concurrently.
 type StreamReader struct {
 	r       *bufio.Reader
 	header  Header
@@ -47,9 +48,9 @@ func (s *StreamReader) Next() (*Record, error) {
 	for s.err == nil {
 		record, err := s.step()
 		switch {
-		case err == io.EOF: //nolint:errorlint // from step
+		case errors.Is(err, io.EOF):
 			s.err = err
-		case err == io.ErrUnexpectedEOF || errors.Is(err, errDamaged) || err != nil && isLimit(err): //nolint:errorlint // from read
+		case isContent(err):
 			s.err = &TornError{Records: s.last.Number, Last: s.last.Time, Offset: s.offset, Err: err}
 		case err != nil:
 			s.err = fmt.Errorf("reading the recording: %w", err)
@@ -155,7 +156,7 @@ func (s *StreamReader) read(n int64) ([]byte, error) {
 
 // unexpected returns io.ErrUnexpectedEOF for io.EOF.
 func unexpected(err error) error {
-	if err == io.EOF { //nolint:errorlint // io.Readers return it as it is
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

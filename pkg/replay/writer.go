@@ -26,8 +26,8 @@ type WriterOptions struct {
 	Limits Limits
 	// SegmentSize is after how many bytes of records a segment ends without Flush: 1 MB by default.
 	SegmentSize int
-	// SnapshotEvery is after how many bytes of records the state is written again, so that reading can begin there: 4 MB
-	// by default. It is more if the state is larger, which bounds snapshots to half of the recording.
+	// SnapshotEvery is after how many bytes of records the state is written again, so that reading can begin there: 4
+	// MB by default. It is more if the state is larger, which bounds snapshots to half of the recording.
 	SnapshotEvery int
 }
 
@@ -112,8 +112,9 @@ func NewWriter(w io.Writer, h Header, o WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	out := &Writer{
-		limits: o.Limits.withDefaults(), decompressor: decompressor, segmentSize: o.SegmentSize, snapshotEvery: int64(o.SnapshotEvery),
-		compressor: compressor, w: w, streams: map[int]*writtenStream{}, objects: map[Key]*writtenObject{},
+		limits: o.Limits.withDefaults(), segmentSize: o.SegmentSize, snapshotEvery: int64(o.SnapshotEvery),
+		compressor: compressor, decompressor: decompressor, w: w,
+		streams: map[int]*writtenStream{}, objects: map[Key]*writtenObject{},
 	}
 	h.Version = FormatVersion
 	head, err := appendHeader(nil, &h)
@@ -466,7 +467,8 @@ func (w *Writer) snapshot() error {
 	sort.Ints(numbers)
 	for _, number := range numbers {
 		p.add(&rawRecord{
-			typ: TypeStream, stream: uint64(number), fields: fieldPayload, json: w.streams[number].json, //nolint:gosec // G115: positive
+			typ: TypeStream, stream: uint64(number), //nolint:gosec // G115: positive
+			fields: fieldPayload, json: w.streams[number].json,
 		})
 	}
 	objects := make([]*writtenObject, 0, len(w.objects))
