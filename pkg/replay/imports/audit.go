@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"slices"
@@ -210,7 +211,15 @@ func (e *auditEvent) listed() bool {
 func (a *audit) list(c *change, e *auditEvent) ([]*change, error) {
 	doc := &document{text: e.ResponseObject}
 	list, err := parseEnvelope(doc)
-	if err != nil || !list.isList() || list.Metadata.Continue != "" || list.Kind == "List" {
+	if err != nil || !list.isList() || list.Kind == "List" {
+		return nil, err
+	}
+	var rest struct {
+		Metadata struct {
+			Continue string `json:"continue"`
+		} `json:"metadata"`
+	}
+	if err := utiljson.Unmarshal(doc.text, &rest); err != nil || rest.Metadata.Continue != "" {
 		return nil, err
 	}
 	texts, kind, err := list.contents(doc)
@@ -289,9 +298,10 @@ func (e *auditEvent) typeOf(o *object) replay.Type {
 	deletes := e.Verb == "delete" || e.Verb == "deletecollection"
 	// An object that waits for finalizers, or for its pod to end, is only marked. It is gone with the write that
 	// removes the last finalizer: see ShouldDeleteDuringUpdate in k8s.io/apiserver/pkg/registry/generic/registry.
-	waits := o.meta.DeletionTimestamp != "" && o.isHeld()
+	deletion := o.deletion()
+	waits := deletion.marked && deletion.held
 	switch {
-	case deletes && !waits, o.meta.DeletionTimestamp != "" && !waits:
+	case deletes && !waits, deletion.marked && !waits:
 		return replay.TypeDeleted
 	case !deletes && e.ResponseStatus.Code == http.StatusCreated && e.ObjectRef.Subresource == "":
 		return replay.TypeAdded
@@ -300,21 +310,38 @@ func (e *auditEvent) typeOf(o *object) replay.Type {
 	}
 }
 
-// isHeld reports whether an object stays after it was marked for deletion.
-func (o *object) isHeld() bool {
-	if len(o.meta.Finalizers) > 0 || o.meta.GracePeriod != nil && *o.meta.GracePeriod > 0 {
-		return true
+// deletion is what an object says of its deletion.
+type deletion struct {
+	marked bool // it is to be deleted
+	held   bool // it stays for now
+}
+
+// deletion returns what an object says of its deletion. What cannot be parsed stays.
+func (o *object) deletion() deletion {
+	var d struct {
+		Metadata struct {
+			DeletionTimestamp *string  `json:"deletionTimestamp"`
+			GracePeriod       int64    `json:"deletionGracePeriodSeconds"`
+			Finalizers        []string `json:"finalizers"`
+		} `json:"metadata"`
 	}
-	if o.gvk.Group != "" || o.gvk.Kind != "Namespace" {
-		return false
+	if err := utiljson.Unmarshal(o.text, &d); err != nil {
+		return deletion{marked: bytes.Contains(o.text, []byte("deletionTimestamp")), held: true}
 	}
-	var namespace struct { // has finalizers of its own
-		Spec struct {
-			Finalizers []string `json:"finalizers"`
-		} `json:"spec"`
+	out := deletion{
+		marked: d.Metadata.DeletionTimestamp != nil,
+		held:   len(d.Metadata.Finalizers) > 0 || d.Metadata.GracePeriod > 0,
 	}
-	err := utiljson.Unmarshal(o.text, &namespace)
-	return err != nil || len(namespace.Spec.Finalizers) > 0
+	if out.marked && !out.held && o.gvk.Group == "" && o.gvk.Kind == "Namespace" {
+		var namespace struct { // has finalizers of its own
+			Spec struct {
+				Finalizers []string `json:"finalizers"`
+			} `json:"spec"`
+		}
+		err := utiljson.Unmarshal(o.text, &namespace)
+		out.held = err != nil || len(namespace.Spec.Finalizers) > 0
+	}
+	return out
 }
 
 // emit emits the record of a change.

@@ -38,6 +38,8 @@ type document struct {
 	offset       int64
 	// yaml is set if text was converted from YAML.
 	yaml bool
+	// compact is set if there are no blanks in text, but in strings.
+	compact bool
 	// large is set if only a list may be as large.
 	large bool
 }
@@ -165,6 +167,7 @@ func (d *documentReader) json(doc *document) ([]byte, error) {
 		case len(text) > d.limits.document && !startsList(text), len(text) > d.limits.list:
 			return nil, doc.errorf("it has more than %d MB", min(len(text), d.limits.list)>>20)
 		case ended:
+			doc.compact = !s.blanks
 			doc.large = len(text) > d.limits.document
 			return text, nil
 		}
@@ -186,6 +189,7 @@ func startsList(text []byte) bool {
 type scanner struct {
 	depth, deepest  int
 	quoted, escaped bool
+	blanks          bool // there are some outside of strings
 }
 
 // scan scans a piece. It returns how many bytes of it belong to the text, and whether the text ends with them.
@@ -207,6 +211,8 @@ func (s *scanner) scan(piece []byte) (int, bool) {
 			if s.depth <= 0 {
 				return i + 1, true
 			}
+		case c <= ' ':
+			s.blanks = true
 		}
 	}
 	return len(piece), false

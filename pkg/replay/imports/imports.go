@@ -3,16 +3,14 @@ package imports
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
 )
 
 // ErrEmpty is the error of an input without documents.
@@ -239,44 +237,111 @@ func (s *Source) emit(r *replay.Record) {
 	s.ready = append(s.ready, r)
 }
 
-// envelope is what tells documents apart. Fields that objects of some kind may have in another type are not parsed.
+// envelope is what tells documents apart. Fields that have another type than expected are empty: objects of some kind
+// may have fields of these names.
 type envelope struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	Type       json.RawMessage `json:"type"`
-	Object     json.RawMessage `json:"object"`
-	Items      json.RawMessage `json:"items"`
-	Metadata   objectMeta      `json:"metadata"`
+	APIVersion, Kind string
+	Metadata         objectMeta
+	// Type, Object and Items are JSON texts; nil if the document does not have them. Content is what Object has.
+	Type, Object, Items []byte
+	Content             *envelope
 }
 
 // objectMeta are the fields of metadata that records need.
 type objectMeta struct {
-	Name              string   `json:"name"`
-	Namespace         string   `json:"namespace"`
-	UID               string   `json:"uid"`
-	ResourceVersion   string   `json:"resourceVersion"`
-	Continue          string   `json:"continue"` // of a list
-	DeletionTimestamp string   `json:"deletionTimestamp"`
-	GracePeriod       *int64   `json:"deletionGracePeriodSeconds"`
-	Finalizers        []string `json:"finalizers"`
+	Name, Namespace, UID, ResourceVersion string
 }
 
 // parseEnvelope parses a document.
 func parseEnvelope(doc *document) (*envelope, error) {
-	var e envelope
-	if err := utiljson.Unmarshal(doc.text, &e); err != nil {
+	e := &envelope{}
+	s := rawjson.NewScanner(doc.text)
+	err := e.read(s, doc.text, true)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
 		return nil, doc.syntaxError(err)
 	}
 	if doc.large && !e.isList() {
 		return nil, doc.errorf("it has %d MB and is no list", len(doc.text)>>20)
 	}
-	return &e, nil
+	return e, nil
+}
+
+// read reads a document, which is the next value of text, or an object within one.
+func (e *envelope) read(s *rawjson.Scanner, text []byte, outer bool) error {
+	return s.Object(func(key []byte) error {
+		switch string(key) {
+		case "apiVersion":
+			return readString(s, &e.APIVersion)
+		case "kind":
+			return readString(s, &e.Kind)
+		case "metadata":
+			return e.Metadata.read(s)
+		case "type":
+			return readValue(s, text, &e.Type)
+		case "items":
+			return readValue(s, text, &e.Items)
+		case "object":
+			if !outer || s.Peek() != '{' {
+				return skip(s)
+			}
+			begin := s.Offset()
+			e.Content = &envelope{}
+			err := e.Content.read(s, text, false)
+			e.Object = text[begin:s.Offset()]
+			return err
+		}
+		return skip(s)
+	})
+}
+
+func (m *objectMeta) read(s *rawjson.Scanner) error {
+	if s.Peek() != '{' {
+		return skip(s)
+	}
+	return s.Object(func(key []byte) error {
+		switch string(key) {
+		case "name":
+			return readString(s, &m.Name)
+		case "namespace":
+			return readString(s, &m.Namespace)
+		case "uid":
+			return readString(s, &m.UID)
+		case "resourceVersion":
+			return readString(s, &m.ResourceVersion)
+		}
+		return skip(s)
+	})
+}
+
+func skip(s *rawjson.Scanner) error {
+	_, err := s.Skip()
+	return err
+}
+
+// readString reads a string; a value of another type is skipped.
+func readString(s *rawjson.Scanner, to *string) error {
+	if s.Peek() != '"' {
+		return skip(s)
+	}
+	var err error
+	*to, err = s.String()
+	return err
+}
+
+// readValue reads a value of any type, as a part of text.
+func readValue(s *rawjson.Scanner, text []byte, to *[]byte) error {
+	span, err := s.Skip()
+	if err == nil {
+		*to = text[span.Start:span.End]
+	}
+	return err
 }
 
 // isWatchEvent reports whether a document is a watch event. Secrets and Events have a type, too, but a kind besides.
-func (e *envelope) isWatchEvent() bool {
-	return e.Kind == "" && len(e.Type) > 0 && len(e.Object) > 0
-}
+func (e *envelope) isWatchEvent() bool { return e.Kind == "" && e.Type != nil && e.Object != nil }
 
 // isAudit reports whether a document is an entry of an audit log, or a list of entries as webhooks get them.
 func (e *envelope) isAudit() bool {
@@ -288,12 +353,18 @@ func (e *envelope) isList() bool {
 	return strings.HasSuffix(e.Kind, "List") && e.APIVersion != "" && e.Metadata.Name == ""
 }
 
-// items returns the items of a list.
-func (e *envelope) items() ([]json.RawMessage, error) {
-	var items []json.RawMessage
-	if len(e.Items) == 0 {
+// items returns the items of a list, as parts of its text.
+func (e *envelope) items() ([][]byte, error) {
+	if e.Items == nil || string(e.Items) == "null" {
 		return nil, nil
 	}
-	err := utiljson.Unmarshal(e.Items, &items)
+	var items [][]byte
+	s := rawjson.NewScanner(e.Items)
+	err := s.Array(func(int) error {
+		var item []byte
+		err := readValue(s, e.Items, &item)
+		items = append(items, item)
+		return err
+	})
 	return items, err
 }

@@ -78,9 +78,5 @@ func (e *envelope) contents(doc *document) ([][]byte, schema.GroupVersionKind, e
 		}
 		kind = version.WithKind(e.Kind[:len(e.Kind)-len("List")])
 	}
-	out := make([][]byte, len(items))
-	for i, item := range items {
-		out[i] = item
-	}
-	return out, kind, nil
+	return items, kind, nil
 }

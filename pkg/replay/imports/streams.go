@@ -3,6 +3,7 @@ package imports
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
 )
 
 // streams are the streams of a Source. The zero value has none.
@@ -44,18 +46,33 @@ func (o *object) key(stream int) replay.Key {
 
 // parseObject parses an object. kind is that of objects which have none, as those of lists may; empty for none.
 func parseObject(text []byte, kind schema.GroupVersionKind) (*object, error) {
+	e := &envelope{}
+	s := rawjson.NewScanner(text)
+	err := e.read(s, text, false)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parsing an object: %w", err)
+	}
+	return e.object(text, kind, false)
+}
+
+// object returns the object that an envelope is of. Its text is copied, and made compact if it is not.
+func (e *envelope) object(text []byte, kind schema.GroupVersionKind, compact bool) (*object, error) {
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("an object has more than %d MB", maxDocument>>20)
 	}
-	var e envelope
-	if err := utiljson.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("parsing an object: %w", err)
+	o := &object{gvk: kind, meta: e.Metadata}
+	if compact {
+		o.text = bytes.Clone(text)
+	} else {
+		var out bytes.Buffer
+		if err := json.Compact(&out, text); err != nil {
+			return nil, fmt.Errorf("parsing an object: %w", err)
+		}
+		o.text = out.Bytes()
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
-		return nil, fmt.Errorf("parsing an object: %w", err)
-	}
-	o := &object{gvk: kind, meta: e.Metadata, text: compact.Bytes()}
 	if e.Kind != "" || e.APIVersion != "" {
 		version, err := schema.ParseGroupVersion(e.APIVersion)
 		if err != nil {
@@ -65,7 +82,7 @@ func parseObject(text []byte, kind schema.GroupVersionKind) (*object, error) {
 	}
 	switch {
 	case o.gvk.Kind == "" || o.gvk.Version == "":
-		return nil, fmt.Errorf("an object has no apiVersion and kind")
+		return nil, errors.New("an object has no apiVersion and kind")
 	case o.gvk.Group == "meta.k8s.io":
 		return nil, fmt.Errorf("a %s is no whole object", o.gvk.Kind)
 	}

@@ -38,7 +38,7 @@ func (w *watchEvents) add(s *Source, doc *document) error {
 	if typ == replay.TypeError {
 		return w.addError(s, doc, e)
 	}
-	o, err := parseObject(e.Object, schema.GroupVersionKind{})
+	o, err := e.Content.object(e.Object, schema.GroupVersionKind{}, doc.compact)
 	if err != nil {
 		return doc.errorf("%w", err)
 	}

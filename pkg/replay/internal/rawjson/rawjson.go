@@ -63,6 +63,9 @@ func (s *Scanner) Peek() byte {
 	return s.data[s.at]
 }
 
+// Offset returns where in the document the next value begins, or after one was read where the value ended.
+func (s *Scanner) Offset() int { return s.at }
+
 // End returns an error unless nothing but white space is left.
 func (s *Scanner) End() error {
 	if s.Peek(); s.at < len(s.data) {
