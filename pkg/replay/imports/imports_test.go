@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
+
+var update = flag.Bool("update", false, "write the records of testdata")
 
 // lines reads a source to its end and returns its records, a line each, and the error that was its end.
 func lines(s replay.Source) (string, error) {
@@ -358,7 +361,7 @@ func laughs() string {
 func TestTools(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.input")
 	if err != nil || len(files) == 0 {
-		t.Skip("no testdata", err)
+		t.Fatal("no testdata", err)
 	}
 	for _, file := range files {
 		input, err := os.ReadFile(file)
@@ -375,7 +378,7 @@ func TestTools(t *testing.T) {
 		}
 		got = fmt.Sprintf("form %s\n%sskipped %v\n", s.Header().Imported, got, s.Skipped())
 		golden := strings.TrimSuffix(file, ".input") + ".records"
-		if os.Getenv("UPDATE") != "" {
+		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 				t.Fatal(err)
 			}
