@@ -96,12 +96,22 @@ func foreignContent(r *bufio.Reader) string {
 		return "compressed by bzip2 or xz"
 	case bytes.HasPrefix(start, []byte("age-encryption.org/")), bytes.HasPrefix(start, []byte("-----BEGIN AGE")):
 		return "encrypted by age"
+	case isTable(start):
+		return "a table of kubectl"
 	case bytes.HasPrefix(start, []byte("\x7fELF")):
 		return "a program"
 	case bytes.ContainsFunc(start, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n\f", r) }):
 		return "binary data"
 	}
 	return ""
+}
+
+// isTable reports whether an input begins as the tables that kubectl prints.
+func isTable(start []byte) bool {
+	heading, _, _ := bytes.Cut(start, []byte("\n"))
+	fields := bytes.Fields(heading)
+	return len(fields) > 1 && slices.Contains([]string{"EVENT", "LAST", "NAME", "NAMESPACE"}, string(fields[0])) &&
+		bytes.Equal(heading, bytes.ToUpper(heading)) && !bytes.Contains(heading, []byte(":"))
 }
 
 // recognize reads the first document, and what else it takes, and sets the form and the header.

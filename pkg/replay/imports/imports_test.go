@@ -214,7 +214,7 @@ func TestNotImports(t *testing.T) {
 		{"comments", "# nothing\n---\n", "the input is empty"},
 		{"a text", "some words\n", "the input is of no known form"},
 		{"JSON of something else", `{"a":1}`, "the input is of no known form: its first document has no apiVersion and kind"},
-		{"a table of kubectl", "NAME   READY   STATUS\nweb    1/1     Running\n", "the input is of no known form"},
+		{"a table of kubectl", "NAME   READY   STATUS\nweb    1/1     Running\n", "the input is a table of kubectl"},
 		{"an array", "[1,2]", "the input is of no known form"},
 		{"PowerShell writes this", "\xff\xfe{\x00", "the input is text in UTF-16"},
 		{"bytes", "\x00\x01\x02", "the input is binary data"},

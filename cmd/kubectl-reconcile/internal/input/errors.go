@@ -53,6 +53,8 @@ func openingError(name string, err error) error {
 		switch unrecognized.Content {
 		case "encrypted by age":
 			hint = "decrypt it first: age -d FILE | kubectl reconcile replay -"
+		case "a table of kubectl":
+			hint = "add -o json to it: kubectl get pods -w --output-watch-events -o json"
 		case "text in UTF-16":
 			hint = "PowerShell wrote it: convert it to UTF-8, as by Out-File -Encoding utf8"
 		}

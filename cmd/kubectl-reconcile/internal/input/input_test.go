@@ -229,7 +229,7 @@ func TestErrors(t *testing.T) {
 	version := bytes.Index(newer, []byte("recording\n")) + len("recording\n")
 	newer[version] = 99
 	write(t, map[string][]byte{
-		"empty": nil, "words": []byte("some words"), "a.tar": append(make([]byte, 257), "ustar\x0000"...), "newer": newer,
+		"empty": nil, "words": []byte("some words"), "table": []byte("NAMESPACE   NAME   AGE\na           b      5s\n"), "a.tar": append(make([]byte, 257), "ustar\x0000"...), "newer": newer,
 		"head": file[:20], "secret.age": []byte("age-encryption.org/v1\n-> X25519 x\n"), "utf16": []byte("\xff\xfe{\x00"), "one": file,
 		"two": recording(t, replay.Header{Cluster: "two"}, of(pods)...), "bad.json": []byte("{\n\"kind\": x}"),
 	})
@@ -246,6 +246,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"empty"}, `"empty" is empty`, "what wrote it may have ended with an error"},
 		{[]string{"-"}, `standard input is empty`, "what wrote it may have ended with an error"},
 		{[]string{"words"}, `"words" is no recording: it is of no known form`, "read are recordings"},
+		{[]string{"table"}, `"table" is no recording: it is a table of kubectl`, "add -o json to it"},
 		{[]string{"a.tar"}, `"a.tar" is no recording: it is a tar archive`, "read are recordings"},
 		{[]string{"secret.age"}, `"secret.age" is no recording: it is encrypted by age`, "decrypt it first: age -d"},
 		{[]string{"utf16"}, `"utf16" is no recording: it is text in UTF-16`, "PowerShell"},
