@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"cut":        cut,
 			"telemetry":  telemetryOf,
 			"gate":       gateOf,
+			"recorded":   recorded,
 			"treemasked": treemasked,
 			"treejson":   treejson,
 			"graphviz":   graphviz,

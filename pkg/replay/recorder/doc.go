@@ -6,7 +6,8 @@
 // resumed where it ended; if the server no longer has the events since, a new list is compared with what was known, and
 // the differences are recorded as changes that are marked Relisted; and a time without the server is a GAP.
 //
-// recorder.go has the Recorder and its streams, selection.go what to record. stream.go lists and watches the objects of
+// recorder.go has the Recorder and its streams, selection.go what to record, and kinds.go a choice of kinds, to which
+// rediscover.go adds new ones. stream.go lists and watches the objects of
 // one stream, relist.go compares lists, retry.go decides what an error means and how long to wait. api.go sends the
 // requests. journal.go puts the records of all streams in one order, and knows the last state of each object;
 // journalclock.go has their times. troubles.go has what cannot be recorded, stats.go what was.

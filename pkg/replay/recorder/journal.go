@@ -187,7 +187,7 @@ func (j *journal) rotate() error {
 			return err
 		}
 	}
-	return nil
+	return j.flush()
 }
 
 // snapshot writes the definition of a stream, and its objects as a list.

@@ -11,8 +11,7 @@ var rediscoveryPauses = [...]time.Duration{200 * time.Millisecond, time.Second, 
 
 // kindsChanged is called when an object of a selection has changed.
 func (r *Recorder) kindsChanged(s *Selection) {
-	if r.options.Rediscover == nil ||
-		s.Kind.Group != "apiextensions.k8s.io" || s.Kind.Resource != "customresourcedefinitions" {
+	if r.options.Rediscover == nil || s.Kind.GroupResource() != crdResource() {
 		return
 	}
 	select {

@@ -6,54 +6,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/recorder"
 )
-
-// defaultResources are what is recorded without types, besides custom resources: what the controllers of workloads,
-// of their storage and of their networks work on and read, and Events. Leases are left out: they are heartbeats.
-var defaultResources = map[schema.GroupResource]bool{
-	{Resource: "pods"}: true, {Resource: "services"}: true, {Resource: "endpoints"}: true,
-	{Resource: "configmaps"}: true, {Resource: "secrets"}: true, {Resource: "serviceaccounts"}: true,
-	{Resource: "persistentvolumeclaims"}: true, {Resource: "persistentvolumes"}: true,
-	{Resource: "nodes"}: true, {Resource: "namespaces"}: true, {Resource: "events"}: true,
-	{Resource: "resourcequotas"}: true, {Resource: "limitranges"}: true,
-	{Resource: "replicationcontrollers"}: true, {Resource: "podtemplates"}: true,
-
-	{Group: "apps", Resource: "deployments"}: true, {Group: "apps", Resource: "replicasets"}: true,
-	{Group: "apps", Resource: "statefulsets"}: true, {Group: "apps", Resource: "daemonsets"}: true,
-	{Group: "apps", Resource: "controllerrevisions"}: true,
-	{Group: "batch", Resource: "jobs"}:               true, {Group: "batch", Resource: "cronjobs"}: true,
-	{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: true,
-	{Group: "policy", Resource: "poddisruptionbudgets"}:          true,
-	{Group: "discovery.k8s.io", Resource: "endpointslices"}:      true,
-
-	{Group: "networking.k8s.io", Resource: "ingresses"}:       true,
-	{Group: "networking.k8s.io", Resource: "ingressclasses"}:  true,
-	{Group: "networking.k8s.io", Resource: "networkpolicies"}: true,
-	{Group: "networking.k8s.io", Resource: "servicecidrs"}:    true,
-	{Group: "networking.k8s.io", Resource: "ipaddresses"}:     true,
-
-	{Group: "storage.k8s.io", Resource: "storageclasses"}:           true,
-	{Group: "storage.k8s.io", Resource: "csinodes"}:                 true,
-	{Group: "storage.k8s.io", Resource: "csidrivers"}:               true,
-	{Group: "storage.k8s.io", Resource: "csistoragecapacities"}:     true,
-	{Group: "storage.k8s.io", Resource: "volumeattachments"}:        true,
-	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}:  true,
-	{Group: "scheduling.k8s.io", Resource: "priorityclasses"}:       true,
-	{Group: "resource.k8s.io", Resource: "resourceclaims"}:          true,
-	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}:  true,
-	{Group: "resource.k8s.io", Resource: "resourceslices"}:          true,
-	{Group: "resource.k8s.io", Resource: "deviceclasses"}:           true,
-	{Group: "apiextensions.k8s.io", Resource: crdResource.Resource}: true,
-}
-
-// crdResource are the definitions of custom resources.
-var crdResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 // everything is the argument for all kinds. The category all of kubectl has few of them.
 const everything = "all"
@@ -102,7 +59,9 @@ func (r *request) validate(allNamespaces bool) error {
 // selections returns what is to be recorded of the kinds that are served.
 func (r *request) selections(kinds *cluster.Kinds) ([]recorder.Selection, error) {
 	if len(r.named) == 0 || r.all() {
-		return r.chosen(kinds), nil
+		return recorder.Choose(kinds, recorder.Choice{
+			All: r.all(), Namespaces: r.namespaces(), Labels: r.labels, Fields: r.fields,
+		}), nil
 	}
 	var out []recorder.Selection // the recorder leaves out those that are named twice
 	for _, n := range r.named {
@@ -111,11 +70,11 @@ func (r *request) selections(kinds *cluster.Kinds) ([]recorder.Selection, error)
 			return nil, err
 		}
 		for _, kind := range found {
-			if !recordable(&kind) {
+			if !recorder.Recordable(&kind) {
 				if len(found) > 1 {
 					continue // of a category
 				}
-				return nil, fmt.Errorf("%s can not be recorded: the server does not let it be listed and watched",
+				return nil, fmt.Errorf("%s cannot be recorded: the server does not let it be listed and watched",
 					kind.GroupResource())
 			}
 			s := recorder.Selection{Target: r.target(kind), Labels: r.labels, Fields: r.fields}
@@ -123,7 +82,7 @@ func (r *request) selections(kinds *cluster.Kinds) ([]recorder.Selection, error)
 				s.Fields = metav1.ObjectNameField + "=" + n.name
 			}
 			out = append(out, s)
-			if definition, ok := definitionOf(kinds, &kind); ok {
+			if definition, ok := recorder.DefinitionOf(kinds, &kind); ok {
 				out = append(out, definition)
 			}
 		}
@@ -131,26 +90,12 @@ func (r *request) selections(kinds *cluster.Kinds) ([]recorder.Selection, error)
 	return out, nil
 }
 
-// chosen returns the default kinds, or all that can be recorded. Selectors are for namespaced objects other than
-// Events: what controllers need besides is of no use in part.
-func (r *request) chosen(kinds *cluster.Kinds) []recorder.Selection {
-	var out []recorder.Selection
-	for _, kind := range kinds.All() {
-		resource := kind.GroupResource()
-		sameAsCore := resource == schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
-		if !recordable(&kind) || sameAsCore || !r.all() && !defaultResources[resource] && isBuiltIn(&kind) {
-			continue
-		}
-		s := recorder.Selection{Target: r.target(kind)}
-		switch {
-		case kind.Namespaced && resource != schema.GroupResource{Resource: "events"}:
-			s.Labels, s.Fields = r.labels, r.fields
-		case resource == schema.GroupResource{Resource: "namespaces"} && r.namespace != "":
-			s.Fields = metav1.ObjectNameField + "=" + r.namespace
-		}
-		out = append(out, s)
+// namespaces returns the namespace in a list, which is empty for all.
+func (r *request) namespaces() []string {
+	if r.namespace == "" {
+		return nil
 	}
-	return out
+	return []string{r.namespace}
 }
 
 // target returns the target of a kind: its namespace is empty for cluster-scoped kinds.
@@ -160,28 +105,4 @@ func (r *request) target(kind cluster.Kind) cluster.Target {
 		t.Namespace = r.namespace
 	}
 	return t
-}
-
-// recordable reports whether a kind can be recorded.
-func recordable(kind *cluster.Kind) bool { return kind.Can("list") && kind.Can("watch") }
-
-// isBuiltIn reports whether a kind is Kubernetes' own, rather than that of a CustomResourceDefinition or of another API
-// server.
-func isBuiltIn(kind *cluster.Kind) bool {
-	return scheme.Scheme.IsGroupRegistered(kind.Group) || kind.Group == crdResource.Group ||
-		kind.Group == "apiregistration.k8s.io"
-}
-
-// definitionOf returns the selection of the definition of a custom resource: false if the kind is built in.
-func definitionOf(kinds *cluster.Kinds, kind *cluster.Kind) (recorder.Selection, bool) {
-	if isBuiltIn(kind) {
-		return recorder.Selection{}, false
-	}
-	definitions, err := kinds.Resolve(crdResource.String())
-	if err != nil || definitions.GroupResource() != crdResource {
-		return recorder.Selection{}, false
-	}
-	return recorder.Selection{
-		Target: cluster.Target{Kind: definitions}, Fields: metav1.ObjectNameField + "=" + kind.GroupResource().String(),
-	}, true
 }

@@ -37,6 +37,8 @@ type output struct {
 	writer  *replay.Writer
 	file    *os.File // nil for stdout
 	current counter  // of the file that is being written
+	based   bool     // base is set
+	base    int64    // size of that file when what it begins with was written
 	number  int      // of that file; 0 is the first
 	// files are those that are left of what was written, in order, with their sizes.
 	files []writtenFile
@@ -126,7 +128,7 @@ func (o *output) name() string {
 
 // open begins the recording of the current number.
 func (o *output) open() error {
-	o.current = counter{Writer: o.options.stdout}
+	o.current, o.based = counter{Writer: o.options.stdout}, false
 	if o.options.stdout == nil {
 		file, err := createFile(o.name(), o.options.force)
 		if err != nil {
@@ -136,7 +138,7 @@ func (o *output) open() error {
 	}
 	writer, err := replay.NewWriter(&o.current, o.header(), replay.WriterOptions{})
 	if err != nil {
-		return fmt.Errorf("beginning the recording: %w", err)
+		return errors.Join(o.explain(err), o.closeFile())
 	}
 	o.writer = writer
 	return nil
@@ -218,8 +220,13 @@ func (o *output) grown() {
 // written returns the size of all files that are left, in bytes. It may be called concurrently.
 func (o *output) written() int64 { return o.total.Load() }
 
-// Full implements recorder.Rotator.
-func (o *output) Full() bool { return o.options.rotate > 0 && o.current.n >= o.options.rotate }
+// Full implements recorder.Rotator. At least half of a file is changes, however large the state is that it begins with.
+func (o *output) Full() bool {
+	if !o.based {
+		o.based, o.base = true, o.current.n
+	}
+	return o.options.rotate > 0 && o.current.n >= max(o.options.rotate, 2*o.base)
+}
 
 // Next implements recorder.Rotator: it completes the file and begins the next one, and with --max-size deletes the oldest
 // if they are too large together, so that there is room for one more.
@@ -271,6 +278,18 @@ func (o *output) close() error {
 	}
 	o.grown()
 	return o.closeFile()
+}
+
+// discard deletes the file, of which nothing is of use.
+func (o *output) discard() error {
+	if o.file == nil {
+		return nil
+	}
+	err := o.closeFile()
+	if isDevice(o.name()) {
+		return err
+	}
+	return errors.Join(err, os.Remove(o.name()))
 }
 
 func (o *output) closeFile() error {

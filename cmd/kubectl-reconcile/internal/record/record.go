@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -140,6 +141,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if o.connection, err = f.cluster.Connect(streams); err != nil {
 		return nil, err
 	}
+	o.connection.Config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: they are recorded all the same
 	if !f.allNamespaces {
 		o.what.namespace = o.connection.Namespace
 	}
@@ -176,7 +178,7 @@ func (f *Flags) outputOptions(streams genericiooptions.IOStreams) (outputOptions
 }
 
 // minSize is the least value of --max-size and --rotate, in bytes.
-const minSize = 64 << 10
+const minSize = 4 << 10
 
 // size parses a number of bytes; 0 if it is empty.
 func size(flag, text string) (int64, error) {
@@ -188,7 +190,7 @@ func size(flag, text string) (int64, error) {
 		return 0, cli.WithHint(fmt.Errorf("--%s %q is no size", flag, text), "for example 500Mi or 2Gi")
 	}
 	if quantity.Value() < minSize {
-		return 0, fmt.Errorf("--%s %s is less than 64Ki", flag, text)
+		return 0, fmt.Errorf("--%s %s is less than 4Ki", flag, text)
 	}
 	return quantity.Value(), nil
 }

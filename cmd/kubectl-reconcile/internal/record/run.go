@@ -111,10 +111,6 @@ type recording struct {
 
 // run records until ctx ends. end ends it.
 func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error {
-	if r.duration > 0 {
-		timer := r.clock.AfterFunc(r.duration, func() { end(errTimeOver) })
-		defer timer.Stop()
-	}
 	r.notes = newNotes(r.streams.ErrOut)
 	var progress *render.Progress
 	if r.terminal {
@@ -132,6 +128,7 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		select {
 		case <-r.recorder.Started():
 			r.started()
+			r.endAfter(runCtx, end)
 		case <-runCtx.Done():
 		}
 	}()
@@ -140,7 +137,10 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 	<-noted
 	shown()
 	if errors.Is(err, recorder.ErrNothingRecorded) {
-		err = r.nothingRecorded()
+		return errors.Join(r.nothingRecorded(), r.out.discard())
+	}
+	if r.recorder.Stats().Streams == 0 && err == nil {
+		return errors.Join(cli.Interruption(ctx, "before anything was recorded"), r.out.discard())
 	}
 	if err == nil {
 		err = r.recorder.End(endText(context.Cause(ctx)))
@@ -150,6 +150,20 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 	}
 	r.summary(context.Cause(ctx))
 	return err
+}
+
+// endAfter ends the recording after the time of --for.
+func (r *recording) endAfter(ctx context.Context, end context.CancelCauseFunc) {
+	if r.duration == 0 {
+		return
+	}
+	timer := r.clock.NewTimer(r.duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		end(errTimeOver)
+	case <-ctx.Done():
+	}
 }
 
 func (r *recording) recorderOptions() recorder.Options {
@@ -200,7 +214,10 @@ func (r *recording) nothingRecorded() error {
 		if t.Reason != cluster.ReasonForbidden {
 			continue
 		}
-		kind, _ := r.served.Kinds.Resolve(t.Resource + "." + t.Group)
+		kind, err := r.served.Kinds.Resolve(connect.IncompleteName(t.Incomplete))
+		if err != nil {
+			continue
+		}
 		forbidden = append(forbidden, connect.NewTarget(kind, r.what.namespace, ""))
 	}
 	if len(forbidden) > 0 {

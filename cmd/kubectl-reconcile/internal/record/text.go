@@ -29,7 +29,8 @@ func (r *recording) startLine() string {
 	case r.redactor == nil:
 		redacted = "nothing is redacted, the values of Secrets are in it"
 	case len(r.rules) > 0:
-		redacted = "the values of Secrets and " + cli.Plural(len(r.rules), "rule") + " of --redact are redacted"
+		redacted = "the values of Secrets and what " + cli.Plural(len(r.rules), "rule") + " of --redact " +
+			cli.PluralOf(len(r.rules), "names", "name") + " are redacted"
 	}
 	return fmt.Sprintf("recording %s of %s to %s; %s", where, r.connection.Endpoint(), to, redacted)
 }

@@ -29,6 +29,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	o := &session.Options{
 		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events,
 		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", TraceFile: f.session.TraceFile,
+		Record:    f.session.Record,
 		Telemetry: f.session.Telemetry.ToTelemetry(), Streams: streams, Progress: progress,
 		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
 	}
@@ -118,7 +119,7 @@ func (f *Flags) setCluster(o *session.Options) error {
 			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,
 		},
 	}
-	o.Target = c
+	o.Target, o.RecordNamespaces = c, scope.Namespaces
 	switch {
 	case f.write.write:
 		o.Writes = session.WriteCluster

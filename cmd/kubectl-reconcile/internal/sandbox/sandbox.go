@@ -119,6 +119,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Target: target, SimulatedNodes: sandbox.Nodes,
 		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
+		Record:    f.session.Record,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
 		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
 		Clock: clock.RealClock{},

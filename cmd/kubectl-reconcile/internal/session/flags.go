@@ -22,7 +22,9 @@ type Flags struct {
 	Controllers string
 	Workers     int
 	TraceFile   string
-	Color       render.ColorMode
+	// Record is the file of --record.
+	Record string
+	Color  render.ColorMode
 	// Verbosity counts -v.
 	Verbosity int
 	Telemetry TelemetryFlags
@@ -52,12 +54,15 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 		"how long a simulated pod runs before it is ready")
 	f.addControllerFlags(flags)
 	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
+	flags.StringVar(&f.Record, "record", "",
+		"record what the API says about objects, and the trace, in this file, which must not exist yet; see `record`")
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+	_ = cmd.MarkFlagFilename("record")
 	completeControllers(cmd)
 }
 

@@ -48,7 +48,9 @@ type Outputs struct {
 	buffers  []*trace.Buffer
 	blocks   *render.Blocks // nil with NDJSON
 	file     *traceFile     // nil without --trace-file
-	fail     context.CancelCauseFunc
+	// recording is nil without --record.
+	recording *recording
+	fail      context.CancelCauseFunc
 	// copied is the copy that the session began with; nil if it began with none.
 	copied *CopyDocument
 }
@@ -71,6 +73,14 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		}
 		out.file = file
 		out.buffer(&failing{file.Writer, o.TraceFile, fail})
+	}
+	if o.Record != "" {
+		recording, err := openRecording(o, fail)
+		if err != nil {
+			return nil, errors.Join(err, out.close(nil))
+		}
+		out.recording = recording
+		out.buffer(recording)
 	}
 	if o.JSON {
 		out.notes = o.Streams.ErrOut
@@ -246,12 +256,14 @@ func (out *Outputs) writeSummary(r *result) error {
 	return nil
 }
 
-// close closes the trace file, and returns an error unless all of it was written.
-func (out *Outputs) close() error {
+// close closes the trace file and the recording, and returns an error unless all of them was written. cause is why the
+// session has ended; nil if its goal was reached.
+func (out *Outputs) close(cause error) error {
+	err := out.recording.close(cause)
 	if out.file == nil {
-		return nil
+		return err
 	}
-	return out.file.close()
+	return errors.Join(err, out.file.close())
 }
 
 // traceFile is the file of --trace-file.

@@ -33,7 +33,7 @@ func (o *Options) Run(ctx context.Context) error {
 	defer done()
 	context.AfterFunc(extended, out.cut)
 	runErr := o.runSession(ctx, out, manifests)
-	return errors.Join(unreadable, runErr, out.close())
+	return errors.Join(unreadable, runErr, out.close(context.Cause(ctx)))
 }
 
 // readManifests reads the manifests, which may come from a terminal or a slow server. An interrupt does not wait for
@@ -72,7 +72,8 @@ func (o *Options) runSession(ctx context.Context, out *Outputs, manifests []runl
 	o.Telemetry.started(session)
 	r, err := o.runUntilGoal(ctx, session, out, manifests)
 	o.Telemetry.stopping()
-	stopErr := errors.Join(o.stop(ctx, session, out), o.Target.Close(ctx), o.Telemetry.close(ctx))
+	recordErr := out.recording.stop(ctx, session)
+	stopErr := errors.Join(recordErr, o.stop(ctx, session, out), o.Target.Close(ctx), o.Telemetry.close(ctx))
 	r.stopped(o.Clock.Now())
 	r.trace = out.recorded()
 	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r),
@@ -102,6 +103,11 @@ func StartUninterrupted(
 func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs,
 	manifests []runlocal.Manifest) (*result, error) {
 	end := func() error { return nil }
+	if out.recording != nil {
+		if err := out.recording.start(ctx, session, out); err != nil {
+			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true}, err
+		}
+	}
 	if o.Serve != nil {
 		var err error
 		if end, err = o.Serve(ctx, session); err != nil {
