@@ -1,0 +1,103 @@
+package timeline
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// texts are JSON documents and what is nearly so.
+var texts = []string{
+	`{}`, `{"a":1}`, ` { "a" : [ 1 , "]" , {"b":null} ] , "c\"d" : "e\\" } `, `{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"j":1}}}}}}}}}}`,
+	`{"a":1,"a":2}`, `{"\u0061":1}`, `[1,2,{"a":[]}]`, `[]`, `null`, `"x"`, `1`, ``, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":}`,
+	`{"a" 1}`, `{a:1}`, `{"a":1}}`, `["`, `[1`, `[1,`, `[,]`, `{"a":"\`, `{"a":tru}`, `]`, `{"a":[}`, "{\"a\":\"\xff\"}",
+	`{"metadata":{"name":"a","ownerReferences":[{"uid":"u"}],"managedFields":[{"manager":"m","time":"2026-01-01T00:00:00Z"}]}}`,
+	`{"metadata":{"name":"a","finalizers":["x"]},"status":{"conditions":[{"type":"A","status":"True"},{"type":"A"}]}}`,
+}
+
+func TestMembers(t *testing.T) {
+	for _, text := range texts {
+		var want map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
+			continue
+		}
+		got := map[string]json.RawMessage{}
+		for _, m := range membersOf([]byte(text)) {
+			got[m.key] = m.value
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		for key, value := range want {
+			if strings.ContainsAny(key, `"`) || hasDuplicates([]byte(text)) || strings.Contains(text, `\u`) {
+				continue // valueOf finds names as the API spells them, and the first of several
+			}
+			if found := valueOf([]byte(text), key); string(found) != string(value) {
+				t.Errorf("%s: %s is %s, want %s", text, key, found, value)
+			}
+		}
+	}
+}
+
+// wholeChanges is what changes are without splitting.
+func wholeChanges(t *testing.T, before, after []byte) ([]inspect.Change, bool) {
+	t.Helper()
+	var objects [2]map[string]any
+	for i, text := range [][]byte{before, after} {
+		if utiljson.Unmarshal(text, &objects[i]) != nil || objects[i] == nil {
+			return nil, false
+		}
+	}
+	changes, err := inspect.Changes(&unstructured.Unstructured{Object: objects[0]}, &unstructured.Unstructured{Object: objects[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withoutNoise(changes), true
+}
+
+// FuzzDifference: two versions that are split before they are decoded differ as they do as a whole, and nothing panics.
+func FuzzDifference(f *testing.F) {
+	for _, a := range texts {
+		for _, b := range texts {
+			f.Add([]byte(a), []byte(b))
+		}
+	}
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		change, d, err := changeOf(before, after, false, false)
+		_ = writerOf(before, after, d)
+		_ = containersOf(before, after)
+		_ = ownersOf(after)
+		_, _ = elementsOf(before), regardingOf(after)
+		want, ok := wholeChanges(t, before, after)
+		if !ok || err != nil || hasDuplicates(before) || hasDuplicates(after) {
+			return
+		}
+		if len(want)+len(change.Fields) > 0 && !reflect.DeepEqual(want, change.Fields) {
+			t.Errorf("%s -> %s (-whole +split):\n%s", before, after, cmp.Diff(want, change.Fields))
+		}
+	})
+}
+
+// hasDuplicates reports whether an object has a key twice, in which case decoders may keep either.
+func hasDuplicates(raw []byte) bool {
+	seen := map[string]bool{}
+	for _, m := range membersOf(raw) {
+		if seen[m.key] || hasDuplicates(m.value) {
+			return true
+		}
+		seen[m.key] = true
+	}
+	for _, e := range elementsOf(raw) {
+		if hasDuplicates(e) {
+			return true
+		}
+	}
+	return false
+}
