@@ -92,12 +92,30 @@ var volatile = []string{
 	"resourceVersion", "selfLink", "uid",
 }
 
-// comparable returns a copy of the part of an object that a write of that verb sets, without what differs from one run
-// to the next: times, and with generated also the name.
-func comparable(obj fields, verb Verb, generated bool) fields {
+// naming are the metadata that name an object, which are compared by isLike and isSame.
+var naming = []string{"name", "namespace", "generateName"}
+
+// generatedLetters and generatedLength are those of what the API appends to metadata.generateName:
+// k8s.io/apiserver/pkg/storage/names and k8s.io/apimachinery/pkg/util/rand.
+const (
+	generatedLetters = "bcdfghjklmnpqrstvwxz2456789"
+	generatedLength  = 5
+)
+
+// isGenerated reports whether the name of an object may be generated. A StatefulSet sets both, and its names are not.
+func isGenerated(obj fields) bool {
+	prefix := obj.text("metadata", "generateName")
+	suffix, ok := strings.CutPrefix(obj.text("metadata", "name"), prefix)
+	return ok && prefix != "" && len(suffix) == generatedLength && strings.Trim(suffix, generatedLetters) == ""
+}
+
+// comparable returns a copy of the part of an object that a write of that verb sets, without its name and what differs
+// from one run to the next, such as times.
+func comparable(obj fields, verb Verb) fields {
 	out := fields{}
 	if verb == VerbUpdateStatus {
 		if status := prune(obj["status"], true); status != nil {
+			sortTexts(status)
 			out["status"] = status
 		}
 		return out
@@ -107,7 +125,7 @@ func comparable(obj fields, verb Verb, generated bool) fields {
 		case "apiVersion", "kind", "status":
 			continue
 		case "metadata":
-			value = metadataOf(value, generated)
+			value = metadataOf(value)
 		default:
 			value = prune(value, false)
 		}
@@ -119,14 +137,35 @@ func comparable(obj fields, verb Verb, generated bool) fields {
 	return out
 }
 
-func metadataOf(v any, generated bool) any {
+// sortTexts sorts the lists of texts in a status, such as the uids of pods: they are sets.
+func sortTexts(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, value := range v {
+			sortTexts(value)
+		}
+	case []any:
+		slices.SortStableFunc(v, func(a, b any) int {
+			x, isText := a.(string)
+			y, both := b.(string)
+			if !isText || !both {
+				return 0
+			}
+			return strings.Compare(x, y)
+		})
+		for _, entry := range v {
+			sortTexts(entry)
+		}
+	}
+}
+
+func metadataOf(v any) any {
 	m, _ := v.(map[string]any)
 	kept := map[string]any{}
 	for name, value := range m {
-		if slices.Contains(volatile, name) || generated && name == "name" || name == "generateName" || name == "namespace" {
-			continue
+		if !slices.Contains(volatile, name) && !slices.Contains(naming, name) {
+			kept[name] = value
 		}
-		kept[name] = value
 	}
 	return prune(kept, true)
 }

@@ -152,7 +152,7 @@ func (h *handler) read(
 		}
 	}
 	out.object.Kind = obj.text("kind")
-	out.content = comparable(obj, out.verb, out.generated)
+	out.content = comparable(obj, out.verb)
 	return out, nil
 }
 

@@ -30,10 +30,22 @@ type event struct {
 	effect  *effect
 	content fields
 	changes []inspect.Change
-	// generated is true for the creation of an object whose name the API made.
+	// generated is true for the creation of an object whose name the API may have made.
 	generated bool
-	// played is set once the event is delivered.
-	played bool
+	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as good.
+	played, otherChoice bool
+}
+
+// String describes the event in tests.
+func (e *event) String() string {
+	if e == nil {
+		return "none"
+	}
+	by := "input"
+	if e.effect != nil {
+		by = string(e.verb) + " of " + e.effect.controller + " " + e.effect.key
+	}
+	return fmt.Sprintf("#%d %s %s %s, %s", e.record.Number, e.record.Type, e.stream.Resource, e.record.Name, by)
 }
 
 func (e *event) isDeletion() bool { return e.record.Type == replay.TypeDeleted }
@@ -231,8 +243,8 @@ func (l *recorded) attributeEvent(compared []string, state index, ev *event) err
 	switch by, made := l.who(compared, state, ev, c); by {
 	case isEffect:
 		ev.effect, ev.changes = &made, c.changes()
-		ev.generated = c.verb == VerbCreate && obj.text("metadata", "generateName") != ""
-		ev.content = comparable(obj, c.verb, ev.generated)
+		ev.generated = c.verb == VerbCreate && isGenerated(obj)
+		ev.content = comparable(obj, c.verb)
 	case isUnattributed:
 		l.result.Unattributed++
 	case isInput:

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -26,27 +27,32 @@ type keyState struct {
 	result Key
 	// effects are those that were not played yet, in their order.
 	effects []*event
+	// ahead counts, by verb and resource, the creations and deletions that were made before others of their sort that
+	// were recorded earlier: controllers go through some objects in no order. As many of those others are not missing.
+	ahead map[string]int
+	// early counts the reconciles in a row that came too early.
+	early int
 	// ended is true when nothing of the key is compared any more. Its effects are inputs.
 	ended bool
 }
 
-// isLike reports whether the event is a write of the sort: of the same verb and resource, and unless it is a creation,
-// of the same object.
+// isLike reports whether the event is a write of the sort: of the same verb and resource, and if it is an update, of the
+// same object.
 func (w *write) isLike(ev *event) bool {
 	id := ev.id()
 	if ev.verb != w.verb || id.Group != w.object.Group || id.Resource != w.object.Resource ||
 		id.Namespace != w.object.Namespace {
 		return false
 	}
-	return w.verb == VerbCreate || id.Name == w.object.Name
+	return w.verb == VerbCreate || w.verb == VerbDelete || id.Name == w.object.Name
 }
 
 // isSame reports whether the event shows what the write does.
 func (w *write) isSame(ev *event) bool {
 	switch {
 	case w.verb == VerbDelete:
-		return true // isLike compares the object
-	case w.verb == VerbCreate && w.generated != ev.generated:
+		return w.object.Name == ev.record.Name
+	case w.verb == VerbCreate && w.generated && !ev.generated:
 		return false
 	case w.verb == VerbCreate && !w.generated && w.object.Name != ev.record.Name:
 		return false
@@ -62,41 +68,83 @@ const (
 	unmatched outcome = iota
 	// same means that an effect shows the same.
 	same
-	// merged means that the next status shows something else, and a later one the same: it depends on when the
-	// controller looked.
+	// merged means that the next status shows something else, and that a later one is the same, or follows soon: what
+	// it shows depends on what the controller's caches had at the moment.
 	merged
-	// premature means that a status is not the next one, though there is one, which it is too early for.
+	// premature means that what the write does may come later, or that it would not have been made later.
 	premature
 	// different means that the next effect of its sort shows something else.
 	different
+	// otherChoice means that another object was deleted in the recording.
+	otherChoice
 )
 
-// match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect that
-// the key is reconciled for; nil if it is for none.
+// moment is why a key is reconciled.
+type moment int
+
+const (
+	// early means that an effect of the key follows soon. The recorded controller may have looked at this moment, or
+	// later: what the key writes counts only if it is the same.
+	early moment = iota
+	// due means that the recording has come to the next effect of the key.
+	due
+	// late means that no effect follows soon.
+	late
+)
+
+// match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
+// that the recording has come to, if the moment is due.
 //
-// Creations of one reconcile may be sent in any order, so all that are withheld count; of updates only the next does.
-func match(w *write, effects []*event, target *event) (outcome, *event) {
-	var like []*event
-	for _, ev := range effects {
-		if !ev.played && w.isLike(ev) {
-			like = append(like, ev)
-		}
+// Of updates only the next counts, and of statuses that follow each other soon the last. Of creations and deletions all count that the key made one after the other, without
+// other writes between: controllers send them at once.
+func match(w *write, effects []*event, when moment, target *event) (outcome, *event) {
+	like, run := w.candidates(effects)
+	if at := slices.IndexFunc(run, w.isSame); at >= 0 {
+		return same, run[at]
 	}
-	if len(like) == 0 {
-		return unmatched, nil
-	}
-	at := slices.IndexFunc(like, w.isSame)
-	switch {
-	case at == 0, at > 0 && w.verb == VerbCreate:
-		return same, like[at]
-	case w.verb == VerbUpdateStatus && at > 0:
+	if w.verb == VerbUpdateStatus && slices.ContainsFunc(like, w.isSame) {
 		return merged, like[0]
-	case w.verb == VerbUpdateStatus && like[0] != target:
+	}
+	switch {
+	case when == early:
 		return premature, nil
+	case len(like) == 0:
+		return unmatched, nil
+	case when == due && !slices.Contains(run, target), when == late && w.verb == VerbUpdateStatus:
+		return premature, nil
+	case w.verb == VerbUpdateStatus && len(like) > 1 && like[1].soonAfter(like[0]):
+		return merged, like[0]
+	case w.verb == VerbDelete && when == due:
+		return otherChoice, target
 	case w.verb == VerbDelete:
 		return unmatched, nil
 	}
-	return different, nearest(w, like)
+	return different, nearest(w, run)
+}
+
+// burst is how soon after a status another one must follow for the first to count as one in between.
+const burst = time.Second
+
+func (e *event) soonAfter(other *event) bool { return e.record.Time.Sub(other.record.Time) <= burst }
+
+// candidates returns the effects that were not played of the sort of the write, and those of them that come next.
+func (w *write) candidates(effects []*event) (like, run []*event) {
+	several := w.verb == VerbCreate || w.verb == VerbDelete
+	ended := false
+	for _, ev := range effects {
+		switch {
+		case ev.played:
+		case w.isLike(ev):
+			like = append(like, ev)
+			if !ended {
+				run = append(run, ev)
+			}
+			ended = ended || !several
+		default:
+			ended = ended || len(run) > 0
+		}
+	}
+	return like, run
 }
 
 // nearest returns the effect that the write is described as different from: of creations the one with the same name, or
@@ -138,4 +186,26 @@ func writtenChanges(verb Verb, changes []inspect.Change) []inspect.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return slices.ContainsFunc(volatile, func(name string) bool { return c.Path == "metadata."+name })
 	})
+}
+
+// sortOf is a text of the sort of effects of which controllers make several in any order; empty for other effects.
+func sortOf(ev *event) string {
+	if ev.verb != VerbCreate && ev.verb != VerbDelete {
+		return ""
+	}
+	return string(ev.verb) + " " + ev.stream.GroupResource().String()
+}
+
+// isAhead reports whether an effect that was made is not the first of its sort.
+func (k *keyState) isAhead(ev *event) bool {
+	sort := sortOf(ev)
+	for _, other := range k.effects {
+		switch {
+		case other == ev:
+			return false
+		case sort != "" && !other.played && sortOf(other) == sort:
+			return true
+		}
+	}
+	return false
 }

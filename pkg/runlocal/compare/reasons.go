@@ -64,7 +64,8 @@ func statefulSetDeletes(state known, c *change) bool {
 		return false
 	}
 	revision := c.before.text("metadata", "labels", "controller-revision-hash")
-	return hasEnded(c.before) || revision != owner.text("status", "updateRevision") || wantsFewerPods(state, c)
+	return hasEnded(c.before) || revision != newestRevision(state, owner).text("metadata", "name") ||
+		wantsFewerPods(state, c)
 }
 
 // daemonSetDeletes reports whether the pod has ended or is not of the newest revision, or its node is gone or is not to
@@ -74,25 +75,26 @@ func daemonSetDeletes(state known, c *change) bool {
 	if owner == nil {
 		return false
 	}
-	if hasEnded(c.before) || c.before.text("metadata", "labels", "controller-revision-hash") !=
-		newestRevision(state, owner) {
+	newest := newestRevision(state, owner)
+	const hash = "controller-revision-hash"
+	if hasEnded(c.before) || c.before.text("metadata", "labels", hash) != newest.text("metadata", "labels", hash) {
 		return true
 	}
 	node := state.find(core("nodes"), "", c.before.text("spec", "nodeName"))
 	return node == nil || len(node.list("spec", "taints")) > 0
 }
 
-// newestRevision returns the hash of the owner's ControllerRevision with the highest number.
-func newestRevision(state known, owner fields) string {
-	newest, hash := int64(0), ""
+// newestRevision returns the ControllerRevision of the owner with the highest number; nil if there is none.
+func newestRevision(state known, owner fields) fields {
+	var newest fields
 	for _, revision := range state.list(apps("controllerrevisions"), owner.text("metadata", "namespace")) {
 		ref := revision.controllerOwner()
-		if ref != nil && ref.text("uid") == owner.text("metadata", "uid") && revision.number(0, "revision") > newest {
-			newest = revision.number(0, "revision")
-			hash = revision.text("metadata", "labels", "controller-revision-hash")
+		if ref != nil && ref.text("uid") == owner.text("metadata", "uid") &&
+			revision.number(0, "revision") > newest.number(0, "revision") {
+			newest = revision
 		}
 	}
-	return hash
+	return newest
 }
 
 // jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants.

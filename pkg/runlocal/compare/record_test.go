@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -61,6 +62,7 @@ type lines struct{ text bytes.Buffer }
 func record(t *testing.T, traced bool, names []string, texts ...string) *replay.Memory {
 	t.Helper()
 	ctx := within(t)
+	began := time.Now().UTC().Truncate(time.Second)
 	kept := &lines{}
 	var sinks []trace.Sink
 	if traced {
@@ -81,7 +83,7 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 			t.Fatal(err)
 		}
 	}
-	out := fromWrites(t, s.Server())
+	out := fromWrites(t, s.Server(), began)
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +106,14 @@ func manifest(t *testing.T, text string) []runlocal.Manifest {
 	return []runlocal.Manifest{{Source: "test.yaml", Object: u}}
 }
 
-// fromWrites makes a recording of the writes of an API server, ten milliseconds apart.
-func fromWrites(t *testing.T, server *api.Server) *replay.Memory {
+// timeTexts are times in objects.
+var timeTexts = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// fromWrites makes a recording of the writes of an API server. The time of each is the newest in an object so far, and
+// a millisecond more than that of the write before if it is the same.
+func fromWrites(t *testing.T, server *api.Server, began time.Time) *replay.Memory {
 	t.Helper()
-	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	out := &replay.Memory{Head: replay.Header{Version: replay.FormatVersion, Start: began}}
+	out := &replay.Memory{Head: replay.Header{Version: replay.FormatVersion}}
 	numbers := map[schema.GroupResource]int{}
 	for i, stream := range recordedKinds {
 		stream.Number = i + 1
@@ -123,9 +128,10 @@ func fromWrites(t *testing.T, server *api.Server) *replay.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range writes {
+	last := began
+	for _, w := range writes {
 		r := &replay.Record{
-			Time: began.Add(time.Duration(i+1) * 10 * time.Millisecond), Type: replay.TypeModified,
+			Type: replay.TypeModified,
 			Stream: numbers[w.Resource.GroupResource()], ResourceVersion: strconv.FormatUint(w.ResourceVersion, 10),
 		}
 		obj := w.After
@@ -140,6 +146,13 @@ func fromWrites(t *testing.T, server *api.Server) *replay.Memory {
 		if r.Object, err = json.Marshal(obj.Object); err != nil {
 			t.Fatal(err)
 		}
+		last = last.Add(time.Millisecond)
+		for _, text := range timeTexts.FindAllString(string(r.Object), -1) {
+			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
+				last = at
+			}
+		}
+		r.Time = last
 		out.Append(r)
 	}
 	return out

@@ -56,7 +56,8 @@ type Key struct {
 	// Object is the object that the key names; zero if that is not known.
 	Object trace.Object `json:"object"`
 	// Same counts the recorded writes that the controller made too. Merged are those among them that it made together
-	// with a later one, or later: statuses in between, which depend on when a controller happens to look.
+	// with another one, or in another order: statuses in between, which depend on when a controller happens to look, and
+	// objects of which it makes or deletes several in no order.
 	Same   int `json:"same"`
 	Merged int `json:"merged,omitempty"`
 	// Other is the first write that differs; nil if there is none. After it nothing of the key was compared: Uncompared

@@ -62,7 +62,10 @@ func rulesOf(controller string) []rule {
 			podOwnerRules(apps("statefulsets"), "StatefulSet", statefulSetDeletes),
 			revisionRules("StatefulSet"),
 			[]rule{
-				{resource: core("pods"), verbs: anyUpdate, owner: "StatefulSet"},
+				{
+					resource: core("pods"), verbs: anyUpdate, owner: "StatefulSet",
+					fields: []string{"metadata.labels", "spec.volumes"},
+				},
 				{resource: core("persistentvolumeclaims"), verbs: createOnly, anyKey: true, when: isClaimOfSet},
 				{
 					resource: core("persistentvolumeclaims"), verbs: anyUpdate, anyKey: true, when: isClaimOfSet,

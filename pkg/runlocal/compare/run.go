@@ -40,6 +40,8 @@ type Options struct {
 	Patience time.Duration
 	// Clock is the real one if it is nil. The controllers have the real one in any case.
 	Clock clock.Clock
+
+	observe func(string) // gets what is decided; nil but in tests
 }
 
 const (
@@ -161,7 +163,8 @@ type run struct {
 	ctx     context.Context
 	keys    map[keyID]*keyState
 	objects map[objectID]*objectState
-	target  *event // the effect that a key is reconciled for; nil if none
+	moment  moment // why a key is reconciled, and
+	target  *event // the effect that the recording has come to, if it is due
 	err     error  // the first error of playing an event
 	result  *Result
 }
@@ -235,7 +238,7 @@ func (r *run) object(id objectID) *objectState {
 func (r *run) key(id keyID) *keyState {
 	k := r.keys[id]
 	if k == nil {
-		k = &keyState{result: Key{Controller: id.controller, Key: id.key}}
+		k = &keyState{result: Key{Controller: id.controller, Key: id.key}, ahead: map[string]int{}}
 		r.keys[id] = k
 	}
 	return k
@@ -395,8 +398,45 @@ func (r *run) playEvents(ctx context.Context) error {
 		}
 		r.noteHeld(ev.record.Time)
 		r.last = ev.record.Time
+		if err := r.reconcileEarly(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// reconcileEarly has the keys reconciled that are held and that an effect follows soon. The controller that was recorded
+// may have looked at any moment since its last write.
+func (r *run) reconcileEarly(ctx context.Context) error {
+	r.setMoment(early, nil)
+	for _, k := range r.held() {
+		if r.isTooEarly(k) || !r.hasEffectSoon(k, r.last) {
+			continue
+		}
+		since := r.since[k]
+		if err := r.release(ctx, k); err != nil {
+			return err
+		}
+		r.noteHeldSince(k, since)
+	}
+	return nil
+}
+
+// maxEarly bounds how often in a row a key is reconciled too early: each time it is put off for longer.
+const maxEarly = 5
+
+func (r *run) isTooEarly(k heldKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.keys[keyID{k.controller, k.key}]
+	return state == nil || state.early >= maxEarly
+}
+
+// noteHeldSince notes a key again that was reconciled too early, as held since it was first added.
+func (r *run) noteHeldSince(k heldKey, since time.Time) {
+	if slices.Contains(r.held(), k) {
+		r.since[k] = since
+	}
 }
 
 func (r *run) isPlayed(ev *event) bool {
@@ -505,6 +545,7 @@ func (r *run) noteHeld(now time.Time) {
 // release has a key reconciled.
 func (r *run) release(ctx context.Context, k heldKey) error {
 	delete(r.since, k)
+	r.note("release %s %s, moment %d", k.controller, k.key, r.moment)
 	if !r.session.ReleaseKey(k.controller, k.queue, k.key) {
 		return nil
 	}
@@ -523,7 +564,8 @@ func (r *run) playError() error {
 // reconcileOverdue has the keys reconciled that were held for long, up to a recorded time, and that no effect follows
 // soon.
 func (r *run) reconcileOverdue(ctx context.Context, now time.Time) error {
-	for round := 0; round < maxRounds; round++ {
+	r.setMoment(late, nil)
+	for range maxRounds {
 		found := false
 		for _, k := range r.held() {
 			since, known := r.since[k]
@@ -531,7 +573,7 @@ func (r *run) reconcileOverdue(ctx context.Context, now time.Time) error {
 				r.since[k] = now
 				continue
 			}
-			if now.Sub(since) <= r.options.Patience || r.hasEffectSoon(k, since) {
+			if now.Sub(since) <= r.options.Patience || r.hasEffectSoon(k, now) {
 				continue
 			}
 			found = true
@@ -571,8 +613,7 @@ func (r *run) giveChance(ctx context.Context, ev *event) error {
 	if r.isEnded(id) {
 		return nil
 	}
-	r.setTarget(ev)
-	defer r.setTarget(nil)
+	r.setMoment(due, ev)
 	for range maxRounds {
 		found := false
 		for _, k := range r.held() {
@@ -603,10 +644,10 @@ func (r *run) giveChance(ctx context.Context, ev *event) error {
 	return nil
 }
 
-func (r *run) setTarget(ev *event) {
+func (r *run) setMoment(m moment, target *event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.target = ev
+	r.moment, r.target = m, target
 }
 
 // dueOf returns when a key comes back by itself.
@@ -646,6 +687,13 @@ func (r *run) judge(ev *event, timed bool) {
 	switch {
 	case k.ended:
 		k.result.Uncompared++
+	case ev.otherChoice:
+		k.result.Same++
+		k.result.Merged++
+	case k.ahead[sortOf(ev)] > 0:
+		k.ahead[sortOf(ev)]--
+		k.result.Same++
+		k.result.Merged++
 	case timed:
 		k.result.ByTimer = append(k.result.ByTimer, recordedWrite(ev, true))
 	case ev.verb == VerbUpdateStatus && r.isPassing(k, ev):
@@ -656,13 +704,13 @@ func (r *run) judge(ev *event, timed bool) {
 	}
 }
 
-// isPassing reports whether a status is one in between: a later one is what the object has at this moment. r.mu must be
-// held.
+// isPassing reports whether a status is one in between: another one follows soon, or a later one is what the object has
+// at this moment. r.mu must be held.
 func (r *run) isPassing(k *keyState, ev *event) bool {
-	current := contentText(comparable(r.object(ev.objectID()).current, VerbUpdateStatus, false))
+	current := contentText(comparable(r.object(ev.objectID()).current, VerbUpdateStatus))
 	return slices.ContainsFunc(k.effects, func(later *event) bool {
 		return later != ev && !later.played && later.verb == VerbUpdateStatus && later.objectID() == ev.objectID() &&
-			contentText(later.content) == current
+			(later.soonAfter(ev) || contentText(later.content) == current)
 	})
 }
 
@@ -672,6 +720,7 @@ func (r *run) playEvent(ev *event) {
 		return
 	}
 	ev.played = true
+	r.note("play %s", ev)
 	object := r.object(ev.objectID())
 	object.coming = slices.DeleteFunc(object.coming, func(one *event) bool { return one == ev })
 	data, obj, err := r.shifted(ev)
@@ -694,6 +743,7 @@ const (
 	refusedEnded     = "this key is not compared any more"
 	refusedDifferent = "this write is not in the recording"
 	refusedEarly     = "this write is too early for the recording; try again"
+	refusedChoice    = "another object was deleted in the recording, which is as good"
 )
 
 func conflict(text string) answer {
@@ -719,11 +769,25 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if unknown := r.keys[keyID{w.controller, ""}]; unknown != nil && w.key != "" {
 		effects = slices.Concat(effects, unknown.effects)
 	}
-	switch found, ev := match(w, effects, r.target); found {
+	found, ev := match(w, effects, r.moment, r.target)
+	r.note("write of %s %s: %s %s %s, moment %d, outcome %d of %s", w.controller, w.key, w.verb, w.object.Resource,
+		w.object.Name, r.moment, found, ev)
+	switch found {
 	case same, merged:
 		return r.accept(w, ev, found == merged)
 	case premature:
+		k.early++
 		return conflict(refusedEarly)
+	case otherChoice:
+		if r.areAlike(w.objectID(), ev.objectID()) {
+			ev.otherChoice = true
+			return conflict(refusedChoice)
+		}
+		k.ended = true
+		k.result.Other = &Difference{
+			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
+			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
+		}
 	case different:
 		k.ended = true
 		k.result.Other = &Difference{
@@ -742,6 +806,29 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	return forbidden(refusedDifferent)
 }
 
+// areAlike reports whether two pods are the same but for times, names and nodes, so that which of them a controller
+// deletes is left to chance, or depends on fractions of seconds. r.mu must be held.
+func (r *run) areAlike(a, b objectID) bool {
+	x, y := r.object(a).current, r.object(b).current
+	return x != nil && y != nil && a.resource == core("pods") && a.namespace == b.namespace && rankText(x) == rankText(y)
+}
+
+// rankText is what decides which pods are deleted first, without times: ActivePodsWithRanks of pkg/controller of
+// k8s.io/kubernetes.
+func rankText(pod fields) string {
+	ready := ""
+	for _, condition := range pod.maps("status", "conditions") {
+		if condition.text("type") == "Ready" {
+			ready = condition.text("status")
+		}
+	}
+	return contentText(fields{
+		"assigned": pod.text("spec", "nodeName") != "", "phase": pod.text("status", "phase"), "ready": ready,
+		"deleting": pod.isDeleting(), "labels": pod.at("metadata", "labels"),
+		"cost":     pod.text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
+	})
+}
+
 // byTimer reports whether nothing but timers has led to a reconcile.
 func byTimer(causes []trace.Cause) bool {
 	return len(causes) > 0 && !slices.ContainsFunc(causes, func(c trace.Cause) bool { return c.Type != trace.CauseTimer })
@@ -756,7 +843,7 @@ func (r *run) changesNothing(w *write) bool {
 	case w.verb == VerbDelete:
 		return current.isDeleting()
 	}
-	return contentText(comparable(current, w.verb, false)) == contentText(w.content)
+	return contentText(comparable(current, w.verb)) == contentText(w.content)
 }
 
 func (w *write) objectID() objectID {
@@ -770,6 +857,7 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 	before := object.coming[:max(slices.Index(object.coming, ev), 0)]
 	for _, earlier := range before {
 		if e := earlier.effect; e != nil && !r.belongsTo(earlier, w.keyID) && !r.key(keyID{e.controller, e.key}).ended {
+			r.note("refused, as before comes %s", earlier)
 			return conflict(refusedEarly) // the object is changed by another controller before
 		}
 	}
@@ -781,6 +869,10 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 	}
 	k := r.key(keyID{ev.effect.controller, ev.effect.key})
 	k.result.Same++
+	k.early = 0
+	if k.isAhead(ev) {
+		k.ahead[sortOf(ev)]++
+	}
 	if later {
 		k.result.Merged++
 	}
@@ -807,7 +899,7 @@ func (r *run) replayedWrite(w *write, changes bool) Write {
 	}
 	var before fields
 	if current := r.object(w.objectID()).current; current != nil && w.verb != VerbCreate {
-		before = comparable(current, w.verb, false)
+		before = comparable(current, w.verb)
 	}
 	out.Changes, _ = inspect.Changes(object(before), object(w.content)) // they are JSON values
 	return out
@@ -815,6 +907,7 @@ func (r *run) replayedWrite(w *write, changes bool) Write {
 
 // finish has all keys reconciled that are left: what they write was not recorded.
 func (r *run) finish(ctx context.Context) error {
+	r.setMoment(late, nil)
 	for {
 		found := false
 		for _, k := range r.held() {
@@ -850,4 +943,11 @@ func (r *run) summary() *Result {
 		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key)) < 0
 	})
 	return r.result
+}
+
+// note tells a test what is decided.
+func (r *run) note(format string, args ...any) {
+	if r.options.observe != nil {
+		r.options.observe(fmt.Sprintf(format, args...))
+	}
 }
