@@ -44,9 +44,10 @@ type compared struct {
 
 // comparedMoment is one of the two moments.
 type comparedMoment struct {
-	text  string
-	state *replay.State
-	time  time.Time // zero without times
+	text   string
+	moment replay.Moment
+	state  *replay.State
+	time   time.Time // zero without times
 }
 
 // run compares the moments and prints what differs. The error is cli.ErrSilentExit if anything does.
@@ -88,7 +89,7 @@ func (c *comparison) compare() (found *compared, err error) {
 		if err != nil {
 			return nil, err
 		}
-		*one.into = comparedMoment{text: moment.Text(opened.Name, &info, m, state), state: state}
+		*one.into = comparedMoment{text: moment.Text(opened.Name, &info, m, state), moment: m, state: state}
 		if t, recorded := moment.TimeOf(state, m); recorded {
 			one.into.time = t
 		}
@@ -97,7 +98,11 @@ func (c *comparison) compare() (found *compared, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found.leftOut = moment.Notes(&info, found.to.state)
+	for _, one := range []*comparedMoment{&found.from, &found.to} {
+		for _, note := range moment.Notes(&info, one.moment, one.state) {
+			found.leftOut = cli.AppendUnique(found.leftOut, note)
+		}
+	}
 	return found, c.find(found, asked)
 }
 

@@ -188,6 +188,7 @@ type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
 	readFrom, readChange func() ([]runlocal.Manifest, error)
 	comparison           *comparison         // of two moments, in the place of a plan; nil without --to
+	moved                time.Duration       // added to the times of a recording by readFrom
 	cluster              *connect.Connection // nil with --from and --sandbox
 	named                connect.TargetArgs
 	all                  bool // -A
@@ -357,6 +358,9 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	made, err := makePlan(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.moveBack(made); err != nil {
 		return err
 	}
 	if err := o.print(ctx, made); err != nil {

@@ -2,18 +2,23 @@ package diff
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
@@ -96,7 +101,10 @@ func (f *Flags) validateComparison() error {
 // plan begins with.
 func (f *Flags) recordingOptions(o *Options) error {
 	if f.to == "" {
-		o.readFrom = func() ([]runlocal.Manifest, error) { return readMoment(o.streams, f.from, f.at, clock.RealClock{}) }
+		o.readFrom = func() (manifests []runlocal.Manifest, err error) {
+			manifests, o.moved, err = readMoment(o.streams, f.from, f.at, clock.RealClock{})
+			return manifests, err
+		}
 		return nil
 	}
 	selector, err := labels.Parse(f.selector)
@@ -122,10 +130,10 @@ func badSelector(text string, err error) error {
 // that the moment is now: else every deadline would have passed. What the recording does not have is written to stderr.
 func readMoment(
 	streams genericiooptions.IOStreams, files []string, at string, now clock.PassiveClock,
-) (manifests []runlocal.Manifest, err error) {
+) (manifests []runlocal.Manifest, moved time.Duration, err error) {
 	opened, err := moment.OpenFiles(streams, files)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		if closed := opened.Close(); closed != nil {
@@ -134,15 +142,14 @@ func readMoment(
 	}()
 	m, state, err := opened.At(at)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	info, err := opened.Info()
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", opened.Name, err)
+		return nil, 0, fmt.Errorf("reading %s: %w", opened.Name, err)
 	}
-	var by time.Duration
 	if t, _ := moment.TimeOf(state, m); !t.IsZero() {
-		by = now.Now().Sub(t).Truncate(time.Second)
+		moved = now.Now().Truncate(time.Second).Sub(t.Truncate(time.Second))
 	}
 	objects := moment.Objects(state)
 	for i := range objects {
@@ -150,20 +157,80 @@ func readMoment(
 		if seed.NeverRead(one.Key().Resource) {
 			continue
 		}
-		moved := *one.Record
-		moved.Object = playback.MoveTimes(moved.Object, by)
-		obj, err := (&moment.Object{Kind: one.Kind, Record: &moved}).Decode()
+		record := *one.Record
+		record.Object = playback.MoveTimes(record.Object, moved)
+		obj, err := (&moment.Object{Kind: one.Kind, Record: &record}).Decode()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		manifests = append(manifests, runlocal.Manifest{Source: opened.Name, Object: obj})
 	}
 	if len(manifests) == 0 {
-		return nil, fmt.Errorf("%s has no objects at record %d", opened.Name, state.Number)
+		return nil, 0, fmt.Errorf("%s has no objects at record %d", opened.Name, state.Number)
 	}
 	fmt.Fprintln(streams.ErrOut, cli.OneLine("as of "+moment.Text(opened.Name, &info, m, state)))
-	for _, note := range moment.Notes(&info, state) {
+	for _, note := range moment.Notes(&info, m, state) {
 		fmt.Fprintln(streams.ErrOut, cli.OneLine(note))
 	}
-	return manifests, nil
+	return manifests, moved, nil
+}
+
+// moveBack moves the times in what a plan shows back to those of the recording.
+func (o *Options) moveBack(made *madePlan) error {
+	if o.moved == 0 {
+		return nil
+	}
+	for i := range made.Objects {
+		for _, obj := range []*unstructured.Unstructured{made.Objects[i].Before, made.Objects[i].After} {
+			if obj == nil {
+				continue
+			}
+			if err := moveTimes(&obj.Object, -o.moved); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range made.Steps {
+		for _, w := range made.Steps[i].Writes {
+			if err := moveChanges(w.Changes, -o.moved); err != nil {
+				return err
+			}
+		}
+		for _, c := range made.Steps[i].Causes {
+			if err := moveChanges(c.Changes, -o.moved); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveChanges moves the times among the values of changes.
+func moveChanges(changes []inspect.Change, by time.Duration) error {
+	for i := range changes {
+		c := &changes[i]
+		field := c.Path[strings.LastIndex(c.Path, ".")+1:]
+		for _, value := range []*any{&c.Old, &c.New} {
+			fields := map[string]any{field: *value}
+			if err := moveTimes(&fields, by); err != nil {
+				return err
+			}
+			*value = fields[field]
+		}
+	}
+	return nil
+}
+
+// moveTimes moves the times in fields of JSON.
+func moveTimes(fields *map[string]any, by time.Duration) error {
+	text, err := json.Marshal(*fields)
+	if err != nil {
+		return fmt.Errorf("encoding an object: %w", err)
+	}
+	moved := map[string]any{}
+	if err := utiljson.Unmarshal(playback.MoveTimes(text, by), &moved); err != nil {
+		return fmt.Errorf("decoding an object: %w", err)
+	}
+	*fields = moved
+	return nil
 }

@@ -53,7 +53,7 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 	now, _ := TimeOf(state, m)
 	r := &connect.Recording{
 		Config: server.config, Name: opened.Name, Moment: "as of " + Text(opened.Name, &info, m, state), Time: now,
-		Namespace: namespaceOf(state), Notes: notes(&info, state, server.absent),
+		Namespace: namespaceOf(state), Notes: notes(&info, m, state, server.absent),
 		Recorded: recordedKinds(state), Usual: usualKinds(),
 		Close: func() error { return closeAfter(opened, server.stop()) },
 	}

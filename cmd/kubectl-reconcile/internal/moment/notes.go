@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,9 +21,11 @@ type absence struct {
 }
 
 // Notes returns lines about what is not there at a moment, although its kind was recorded.
-func Notes(info *replay.Info, state *replay.State) []string { return notes(info, state, nil) }
+func Notes(info *replay.Info, m replay.Moment, state *replay.State) []string {
+	return notes(info, m, state, nil)
+}
 
-func notes(info *replay.Info, state *replay.State, absent []absence) []string {
+func notes(info *replay.Info, m replay.Moment, state *replay.State, absent []absence) []string {
 	var out []string
 	if note := input.FormNote(info.Header); note != "" && info.Header.Imported != replay.ImportedManifests {
 		out = append(out, note)
@@ -47,21 +50,25 @@ func notes(info *replay.Info, state *replay.State, absent []absence) []string {
 		}
 		out = append(out, fmt.Sprintf("incomplete: %s: %s", what, a.why))
 	}
-	for i := range info.Gaps {
-		gap := &info.Gaps[i]
-		if gap.Gap == nil || gap.Gap.Complete || state.Time.IsZero() {
-			continue
-		}
-		if !state.Time.Before(gap.Gap.Since) && state.Time.Before(gap.Time) {
-			out = append(out, fmt.Sprintf("incomplete: nothing was received from %s to %s: the objects are as of before",
-				formatTime(gap.Gap.Since), formatTime(gap.Time)))
-			break
-		}
+	if at, timed := TimeOf(state, m); timed {
+		out = append(out, gapNotes(info, at)...)
 	}
 	if info.Torn != nil {
 		out = append(out, "incomplete: "+info.Torn.Error())
 	}
 	return out
+}
+
+// gapNotes says that nothing was received at a time, if that is so.
+func gapNotes(info *replay.Info, at time.Time) []string {
+	for i := range info.Gaps {
+		end, gap := info.Gaps[i].Time, info.Gaps[i].Gap
+		if gap != nil && !gap.Complete && !at.Before(gap.Since) && at.Before(end) {
+			return []string{fmt.Sprintf("incomplete: nothing was received from %s to %s: the objects are as of before",
+				formatTime(gap.Since), formatTime(end))}
+		}
+	}
+	return nil
 }
 
 // scopeText says in which namespaces and with which selectors objects were recorded; empty if all were.

@@ -77,15 +77,22 @@ func kindOf(s *replay.Stream) cluster.Kind {
 	}
 }
 
-// Kinds returns the kinds that were recorded up to any of several states, and those that a cluster has in any case.
+// Kinds returns the kinds that were recorded up to any of several states, and those that a cluster has in any case. Names
+// that were not recorded, as by imports, are those of the latter.
 func Kinds(states ...*replay.State) *cluster.Kinds {
-	kinds := &cluster.Kinds{}
+	kinds, usual := &cluster.Kinds{}, usualKinds()
 	for _, state := range states {
 		for _, s := range state.Streams() {
-			kinds = kinds.With([]cluster.Kind{kindOf(&s.Stream)})
+			kind := kindOf(&s.Stream)
+			for i := range usual {
+				if usual[i].GroupResource() == kind.GroupResource() && len(kind.ShortNames) == 0 {
+					kind.Singular, kind.ShortNames = usual[i].Singular, usual[i].ShortNames
+				}
+			}
+			kinds = kinds.With([]cluster.Kind{kind})
 		}
 	}
-	return kinds.With(usualKinds())
+	return kinds.With(usual)
 }
 
 // Recorded reports whether a kind was recorded up to any of several states.
