@@ -532,18 +532,3 @@ func TestHandler(t *testing.T) {
 		t.Errorf("delivered %v %s", got, object)
 	}
 }
-
-func BenchmarkStart(b *testing.B) {
-	r := recordRollout(b)
-	for b.Loop() {
-		s, err := Start(b.Context(), &r.Memory, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		if err := s.Stop(); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-	}
-}

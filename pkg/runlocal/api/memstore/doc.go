@@ -5,9 +5,9 @@
 //
 // store.go has what all resources share. Each resource has a table of objects and recent events (table.go), and a
 // storage.Interface on it (decorator.go, with read.go, list.go, write.go, watch.go), which keeps objects decoded or
-// encoded (representation.go). A watcher reads the events of the table in its own goroutine (watcher.go). A store can also
-// be filled below the registries: with objects that are there from the beginning (load.go), and with events that another
-// API server has sent, under the versions that they had there (play.go).
+// encoded (representation.go). A watcher reads the events of the table in its own goroutine (watcher.go). A store can
+// also be filled below the registries: with objects that are there from the beginning (load.go), and with events that
+// another API server has sent, under the versions that they had there (play.go).
 //
 // It is not a database: nothing outlives the process, nothing is replicated, and there are no transactions over several
 // keys. It is not a cache of another store either, so reads are never stale. It knows nothing of resources, admission
