@@ -17,9 +17,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -513,6 +514,63 @@ func TestPagesAndNamespaces(t *testing.T) {
 	}
 }
 
+// limited is a sink that takes no object larger than a limit.
+type limited struct{ *memory }
+
+// Write implements replay.Sink.
+func (l limited) Write(r *replay.Record) error {
+	if bytes.Contains(r.Object, []byte("too-large")) {
+		return &replay.LimitError{What: "object", Size: 2, Limit: 1}
+	}
+	return l.memory.Write(r)
+}
+
+func TestLeavesOutWhatIsTooLarge(t *testing.T) {
+	r := prepare(t, func(o *Options) { o.Sink = limited{o.Sink.(*memory)} })
+	r.start(selection(configMaps, "default"))
+	r.write("+too-large", "+a")
+	r.sink.awaitLine("ADDED a")
+	r.end()
+	want := []string{"STREAM configmaps", "LIST BEGIN", "LIST END", "ERROR", "ADDED a", "END interrupted"}
+	if diff := cmp.Diff(want, lines(r.sink.all())); diff != "" {
+		t.Error(diff)
+	}
+	if n := r.Stats().Dropped; n != 1 {
+		t.Errorf("%d were dropped", n)
+	}
+}
+
+// TestAwait: what a server has sent is recorded when Await returns.
+func TestAwait(t *testing.T) {
+	server := servers.Server(t, nil)
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := newMemory(t)
+	r := New(Options{Sink: sink, Clock: clock.RealClock{}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.Run(ctx, server.Config(), []Selection{selection(configMaps, ""), selection(secrets, "")})
+	}()
+	<-r.Started()
+	for i := range 50 {
+		one := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m" + strconv.Itoa(i)}}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), one, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Await(ctx, server.LastEvent)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !hasLine(sink.all(), "ADDED m49") {
+		t.Error("the last object is missing")
+	}
+}
+
 // TestNewKinds: kinds of definitions that are made while it is recorded.
 func TestNewKinds(t *testing.T) {
 	definitions := kind("CustomResourceDefinition", "customresourcedefinitions", false)
@@ -536,18 +594,24 @@ func TestNewKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var definition unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(widgetDefinition), &definition.Object); err != nil {
-		t.Fatal(err)
-	}
-	resource := schema.GroupVersionResource{Group: definitions.Group, Version: "v1", Resource: definitions.Resource}
-	if _, err := client.Resource(resource).Create(t.Context(), &definition, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	createDefinition(t, client)
 	r.sink.awaitLine("STREAM widgets")
 	r.end()
 	if !hasLine(r.sink.all(), "ADDED widgets.example.com") {
 		t.Error("the definition was not recorded")
+	}
+}
+
+// createDefinition makes the kind Widget.
+func createDefinition(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	var definition unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(widgetDefinition), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	resource := crdResource().WithVersion("v1")
+	if _, err := client.Resource(resource).Create(t.Context(), &definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

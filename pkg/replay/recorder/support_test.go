@@ -336,6 +336,10 @@ func (r *recording) start(s ...Selection) {
 	case <-time.After(patience):
 		r.t.Fatal("the recorder has not started")
 	}
+	waitUntil(r.t, "the watches", func() bool {
+		stats := r.Stats()
+		return stats.Watching == stats.Streams
+	})
 }
 
 // write creates, changes or deletes ConfigMaps: "+a" creates a, "~a" changes it, "-a" deletes it.
