@@ -27,10 +27,9 @@ type ContainerChange struct {
 // containerLists are the fields of the status of a pod that have containers.
 var containerLists = []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}
 
-// containersOf returns the containers whose state or restarts differ in two versions of a pod.
-func containersOf(before, after []byte) []ContainerChange {
+// containersOf returns the containers whose state or restarts differ in the status of two versions of a pod.
+func containersOf(was, is []byte) []ContainerChange {
 	var out []ContainerChange
-	was, is := valueOf(before, "status"), valueOf(after, "status")
 	for _, list := range containerLists {
 		old, updated := valueOf(was, list), valueOf(is, list)
 		if bytes.Equal(old, updated) {

@@ -11,79 +11,145 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
+// document is a version of an object that was split into its parts, which are not decoded.
+type document struct {
+	raw []byte
+	// members are those of the object, metadata those of its metadata; nil if it is none.
+	members, metadata []member
+	// managers are the entries of managedFields; nil until they are asked for.
+	managers []managedEntry
+}
+
+// documentOf splits an object. It keeps raw.
+func documentOf(raw []byte) *document {
+	d := &document{raw: raw}
+	d.members, d.metadata, _ = splitObject(raw, 0, "metadata")
+	return d
+}
+
+// at returns the member with that name; nil if there is none.
+func (d *document) at(name string) []byte { return find(d.members, name) }
+
+// meta returns a field of the metadata; nil if there is none.
+func (d *document) meta(name string) []byte { return find(d.metadata, name) }
+
+func find(members []member, name string) []byte {
+	for i := range members {
+		if members[i].key == name {
+			return members[i].value
+		}
+	}
+	return nil
+}
+
 // difference are the parts of two versions of an object that differ, decoded. Lists are there as a whole.
 type difference struct{ before, after map[string]any }
 
 // maxSplit bounds how deeply versions are split before they are decoded: what is deeper is small, or hostile.
 const maxSplit = 8
 
-// differenceOf returns the parts in which two versions of an object differ, as JSON. Without all, managedFields and
+// differenceOf returns the parts in which two versions of an object differ. Without all, managedFields and
 // resourceVersion are left out. Most of an object is the same in both, byte for byte, and is not decoded: that, and not
 // to decode managedFields, is most of the work saved.
-func differenceOf(before, after []byte, all bool) (difference, error) {
-	var skip []string
-	if !all {
-		skip = unseen
-	}
-	old, updated, err := split(before, after, 0, skip)
-	if err != nil {
-		return difference{}, err
-	}
-	var out difference
-	out.before, _ = old.(map[string]any)
-	out.after, _ = updated.(map[string]any)
-	return out, nil
-}
-
-// split returns what differs in two JSON values; nil for both if nothing does. Either may be nil: absent.
-func split(before, after []byte, depth int, skip []string) (old, updated any, err error) {
-	if bytes.Equal(before, after) {
-		return nil, nil, nil
-	}
-	olds, news := membersOf(before), membersOf(after)
-	if olds == nil || news == nil || depth >= maxSplit {
-		if old, err = decode(before); err != nil {
-			return nil, nil, err
+func differenceOf(before, after *document, all bool) (difference, error) {
+	if before.members == nil || after.members == nil {
+		old, err := decodeObject(before.raw)
+		if err != nil {
+			return difference{}, err
 		}
-		updated, err = decode(after)
-		return old, updated, err
+		updated, err := decodeObject(after.raw)
+		return difference{old, updated}, err
 	}
-	a, b := map[string]any{}, map[string]any{}
-	err = pairs(olds, news, func(key string, x, y []byte) error {
-		if depth == 1 && slices.Contains(skip, key) {
+	out := difference{map[string]any{}, map[string]any{}}
+	err := pairs(before.members, after.members, func(key string, x, y []byte) error {
+		if bytes.Equal(x, y) {
 			return nil
 		}
-		below := skip
-		if depth == 0 && key != "metadata" {
-			below = nil
+		var old, updated any
+		var err error
+		if key == "metadata" && before.metadata != nil && after.metadata != nil {
+			var skip []string
+			if !all {
+				skip = unseen
+			}
+			old, updated, err = splitMembers(before.metadata, after.metadata, 1, skip)
+		} else {
+			old, updated, err = split(x, y, 1)
 		}
-		v, w, err := split(x, y, depth+1, below)
 		if err != nil {
 			return fmt.Errorf("reading %q: %w", key, err)
 		}
-		if v != nil {
-			a[key] = v
-		}
-		if w != nil {
-			b[key] = w
-		}
+		out.set(key, old, updated)
 		return nil
 	})
-	if len(a) == 0 && len(b) == 0 {
+	return out, err
+}
+
+// set sets what differs in a member, if anything does.
+func (d *difference) set(key string, old, updated any) {
+	if old != nil {
+		d.before[key] = old
+	}
+	if updated != nil {
+		d.after[key] = updated
+	}
+}
+
+func decodeObject(raw []byte) (map[string]any, error) {
+	out, err := decode(raw)
+	fields, _ := out.(map[string]any)
+	return fields, err
+}
+
+// split returns what differs in two JSON values; nil for both if nothing does. Either may be nil: absent.
+func split(before, after []byte, depth int) (old, updated any, err error) {
+	if bytes.Equal(before, after) {
+		return nil, nil, nil
+	}
+	if depth < maxSplit {
+		if olds, news := membersOf(before), membersOf(after); olds != nil && news != nil {
+			return splitMembers(olds, news, depth, nil)
+		}
+	}
+	if old, err = decode(before); err != nil {
 		return nil, nil, err
 	}
-	return a, b, err
+	updated, err = decode(after)
+	return old, updated, err
+}
+
+// splitMembers is split for the members of two objects, without those of skip.
+func splitMembers(before, after []member, depth int, skip []string) (old, updated any, err error) {
+	out := difference{map[string]any{}, map[string]any{}}
+	err = pairs(before, after, func(key string, x, y []byte) error {
+		if slices.Contains(skip, key) {
+			return nil
+		}
+		v, w, err := split(x, y, depth+1)
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", key, err)
+		}
+		out.set(key, v, w)
+		return nil
+	})
+	if len(out.before) == 0 && len(out.after) == 0 {
+		return nil, nil, err
+	}
+	return out.before, out.after, err
 }
 
 // pairs calls f for each key of two objects, with nil for what is missing in one of them.
 func pairs(before, after []member, f func(key string, old, updated []byte) error) error {
-	rest := map[string][]byte{} // of before
+	var rest map[string][]byte // of before; nil if the keys are in the same order, as they mostly are
 	for i, m := range before {
 		if i < len(after) && after[i].key == m.key {
 			if err := f(m.key, m.value, after[i].value); err != nil {
 				return err
 			}
 			continue
+		}
+		if rest == nil {
+			rest = map[string][]byte{}
 		}
 		rest[m.key] = m.value
 	}

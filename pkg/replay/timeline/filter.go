@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -129,18 +130,33 @@ func (f *Filter) selectsWriter(names ...string) bool {
 	})
 }
 
+// selectsWriterOf reports whether the writer of an entry is selected.
+func (f *Filter) selectsWriterOf(e *Entry) bool {
+	switch {
+	case len(f.Writers) == 0:
+		return true
+	case e.Event != nil:
+		return f.selectsWriter(e.Event.By)
+	}
+	return e.Writer != nil && f.selectsWriter(e.Writer.User, e.Writer.Manager, e.Writer.Controller)
+}
+
+// mayChange reports whether one of Fields may differ in two versions: the part of the object that all of its path but
+// entries of lists leads to does. It decodes nothing.
+func (f *Filter) mayChange(before, after *document) bool {
+	return len(f.Fields) == 0 || slices.ContainsFunc(f.Fields, func(path string) bool {
+		path, _, _ = strings.Cut(path, "[")
+		names := strings.Split(path, ".")
+		old, updated := before.at(names[0]), after.at(names[0])
+		return !bytes.Equal(valueAt(old, names[1:]...), valueAt(updated, names[1:]...)) || names[0] == ""
+	})
+}
+
 // selectsEntry reports whether an entry whose object is selected is selected itself, and removes from it what Fields
 // leaves out.
 func (f *Filter) selectsEntry(e *Entry) bool {
-	if len(f.Writers) > 0 {
-		switch {
-		case e.Event != nil:
-			if !f.selectsWriter(e.Event.By) {
-				return false
-			}
-		case e.Writer == nil || !f.selectsWriter(e.Writer.User, e.Writer.Manager, e.Writer.Controller):
-			return false
-		}
+	if !f.selectsWriterOf(e) {
+		return false
 	}
 	if len(f.Fields) == 0 {
 		return true

@@ -3,17 +3,23 @@ package timeline
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// noise matches fields that change although nothing has changed: heartbeats, and times of the last look.
-var noise = regexp.MustCompile(`\.(lastHeartbeatTime|lastProbeTime|lastUpdateTime)$|^spec\.(renewTime)$` +
-	`|^metadata\.annotations\[control-plane\.alpha\.kubernetes\.io/leader\]$`)
+// isNoise reports whether a field changes although nothing has changed: heartbeats, and times of the last look.
+func isNoise(path string) bool {
+	switch path[strings.LastIndexByte(path, '.')+1:] {
+	case "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime":
+		return true
+	}
+	return path == "spec.renewTime" || path == "metadata.annotations[control-plane.alpha.kubernetes.io/leader]"
+}
 
 // withoutNoise returns the changes without those that every write, or every heartbeat, makes.
 func withoutNoise(changes []inspect.Change) []inspect.Change {
-	return slices.DeleteFunc(changes, func(c inspect.Change) bool { return noise.MatchString(c.Path) })
+	return slices.DeleteFunc(changes, func(c inspect.Change) bool { return isNoise(c.Path) })
 }
 
 // unseen are the members of metadata that are not compared: every write changes them.

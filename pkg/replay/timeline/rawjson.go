@@ -14,43 +14,52 @@ type member struct {
 // membersOf splits a JSON object into its members; nil if it is none, or not well-formed as far as this needs it. It
 // validates no values: that is left to the decoder of those that are used.
 func membersOf(raw []byte) []member {
-	i := skipBlanks(raw, 0)
+	members, _, _ := splitObject(raw, 0, "")
+	return members
+}
+
+// splitObject splits the JSON object that begins at i into its members, and one of these, if it is an object, into its
+// own; they are nil if there is none. It returns the index after the object; negative if it does not end.
+func splitObject(raw []byte, i int, name string) (members, below []member, end int) {
+	i = skipBlanks(raw, i)
 	if i >= len(raw) || raw[i] != '{' {
-		return nil
+		return nil, nil, -1
 	}
-	out := []member{}
+	out := make([]member, 0, 8)
 	i = skipBlanks(raw, i+1)
 	if i < len(raw) && raw[i] == '}' {
-		return out
+		return out, nil, i + 1
 	}
 	for i < len(raw) && raw[i] == '"' {
 		end := skipString(raw, i)
 		if end < 0 {
-			return nil
+			break
 		}
 		key, ok := keyText(raw[i:end])
 		i = skipBlanks(raw, end)
 		if !ok || i >= len(raw) || raw[i] != ':' {
-			return nil
+			break
 		}
 		start := skipBlanks(raw, i+1)
-		end = skipValue(raw, start)
+		if name != "" && key == name && start < len(raw) && raw[start] == '{' {
+			below, _, end = splitObject(raw, start, "")
+		} else {
+			end = skipValue(raw, start)
+		}
 		if end <= start {
-			return nil
+			break
 		}
 		out = append(out, member{key, raw[start:end:end]})
 		i = skipBlanks(raw, end)
 		switch {
-		case i >= len(raw):
-			return nil
-		case raw[i] == '}':
-			return out
-		case raw[i] != ',':
-			return nil
+		case i < len(raw) && raw[i] == '}':
+			return out, below, i + 1
+		case i >= len(raw) || raw[i] != ',':
+			return nil, nil, -1
 		}
 		i = skipBlanks(raw, i+1)
 	}
-	return nil
+	return nil, nil, -1
 }
 
 // elementsOf splits a JSON array into its elements; nil if it is none.
@@ -74,18 +83,26 @@ func elementsOf(raw []byte) [][]byte {
 	return out
 }
 
-// valueAt returns the value at a path of members, not decoded; nil if there is none.
+// valueAt returns the value at a path of members, not decoded; nil if there is none. It allocates nothing, and reads no
+// further than to the end of the value.
 func valueAt(raw []byte, path ...string) []byte {
 	for _, name := range path {
-		if raw = valueOf(raw, name); raw == nil {
+		if raw = memberFrom(raw, name); raw == nil {
 			return nil
 		}
 	}
-	return raw
+	end := skipValue(raw, 0)
+	if end <= 0 {
+		return nil
+	}
+	return raw[:end:end]
 }
 
-// valueOf returns the value of the member with that name; nil if there is none. It allocates nothing.
-func valueOf(raw []byte, name string) []byte {
+// valueOf returns the value of the member with that name; nil if there is none.
+func valueOf(raw []byte, name string) []byte { return valueAt(raw, name) }
+
+// memberFrom returns the text from the value of the member with that name on; nil if there is none.
+func memberFrom(raw []byte, name string) []byte {
 	i := skipBlanks(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return nil
@@ -102,12 +119,12 @@ func valueOf(raw []byte, name string) []byte {
 			return nil
 		}
 		start := skipBlanks(raw, i+1)
+		if found {
+			return raw[start:]
+		}
 		end = skipValue(raw, start)
-		switch {
-		case end <= start:
+		if end <= start {
 			return nil
-		case found:
-			return raw[start:end:end]
 		}
 		i = skipBlanks(raw, end)
 		if i >= len(raw) || raw[i] != ',' {
@@ -152,16 +169,13 @@ func skipBlanks(raw []byte, i int) int {
 
 // skipString returns the index after the JSON string that begins at i; negative if it does not end.
 func skipString(raw []byte, i int) int {
-	for i++; i < len(raw); {
-		quote := bytes.IndexByte(raw[i:], '"')
-		if quote < 0 {
-			return -1
+	for i++; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
 		}
-		backslash := bytes.IndexByte(raw[i:i+quote], '\\')
-		if backslash < 0 {
-			return i + quote + 1
-		}
-		i += backslash + 2
 	}
 	return -1
 }

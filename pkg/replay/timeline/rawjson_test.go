@@ -70,8 +70,10 @@ func FuzzDifference(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {
-		change, d, err := changeOf(before, after, false, false)
-		_ = writerOf(before, after, d)
+		old, updated := documentOf(before), documentOf(after)
+		change, d, err := changeOf(old, updated, false, false)
+		_, _ = writerOf(old, updated)
+		_ = ownerOfChanges(updated, d)
 		_ = containersOf(before, after)
 		_ = ownersOf(after)
 		_, _ = elementsOf(before), regardingOf(after)

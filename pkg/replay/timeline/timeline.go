@@ -65,7 +65,7 @@ type streamState struct {
 // version is the last version of an object.
 type version struct {
 	uid types.UID
-	raw []byte
+	*document
 }
 
 // New returns a Timeline of the records of a source from the next one on.
@@ -83,7 +83,7 @@ func New(source replay.Source, o Options) *Timeline {
 		}
 		for key, r := range o.State.Objects() {
 			if s := t.streams[key.Stream]; s != nil && t.o.Filter.selectsRecord(r, s) {
-				t.objects[key] = &version{uidOf(r), r.Object}
+				t.objects[key] = &version{uidOf(r), documentOf(r.Object)}
 			}
 		}
 	}
@@ -307,20 +307,21 @@ func (t *Timeline) object(r *replay.Record) *Entry {
 	if s.events {
 		return t.event(e, r)
 	}
-	before := t.keep(r)
-	return t.change(e, r, s, before)
+	after, before := t.keep(r)
+	return t.change(e, r, s, after, before)
 }
 
-// keep replaces the last version of an object, and returns the one before; nil if there was none.
-func (t *Timeline) keep(r *replay.Record) *version {
+// keep replaces the last version of an object. It returns this and the one before, which is nil if there was none.
+func (t *Timeline) keep(r *replay.Record) (after, before *version) {
 	key := r.Key()
-	before := t.objects[key]
+	before = t.objects[key]
 	if r.Type == replay.TypeDeleted {
 		delete(t.objects, key)
-		return before
+		return &version{uidOf(r), documentOf(r.Object)}, before
 	}
-	t.objects[key] = &version{uidOf(r), bytes.Clone(r.Object)}
-	return before
+	after = &version{uidOf(r), documentOf(bytes.Clone(r.Object))}
+	t.objects[key] = after
+	return after, before
 }
 
 // event returns the entry of an Event. That an Event is deleted means only that its time is over.
@@ -362,24 +363,22 @@ func typeOf(r *replay.Record, before *version) Type {
 }
 
 // change returns the entry of an object's change; nil if nothing changed that is shown.
-func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, before *version) *Entry {
+func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, after, before *version) *Entry {
 	e.Type = typeOf(r, before)
 	if e.Type == Existing && !t.o.Existing || !t.o.Filter.selectsType(e.Type) || !t.since.at(r) {
 		return nil
 	}
-	e.raw = r.Object
-	if stored := t.objects[r.Key()]; stored != nil {
-		e.raw = stored.raw
-	}
-	var old []byte
-	replaced := before != nil && before.uid != e.Object.UID
+	e.raw = after.raw
+	var old *document
+	replaced := before != nil && before.uid != after.uid
 	if before != nil && !replaced && e.Type != Existing {
-		old = before.raw
+		old = before.document
 	}
-	t.describe(e, old, s)
+	if !t.describe(e, r, old, after.document, s) {
+		return nil
+	}
 	e.Change.Replaced = replaced && e.Type != Deleted
 	e.Change.Unknown = before == nil && e.Type == Modified
-	t.setWriter(e, r.Writer)
 	if t.o.Status != nil && t.o.Status(e) {
 		t.setStatus(e)
 	}
@@ -392,32 +391,62 @@ func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, before *ve
 	return e
 }
 
-// describe sets what changed, and who wrote by managedFields.
-func (t *Timeline) describe(e *Entry, old []byte, s *streamState) {
+// describe sets what changed, and who wrote. It returns false if the filter leaves out the change, which is found out
+// before anything is decoded, if that is possible.
+func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s *streamState) bool {
 	if e.Type == Deleted {
-		e.Change = snapshot(e.raw) // the last state; a deletion names no writer
-		return
+		e.Change = snapshot(after) // the last state; managedFields do not name who deleted it
+		t.setWriter(e, r.ResourceVersion, r.Writer)
+		return true
 	}
-	change, d, err := changeOf(old, e.raw, s.secret, t.o.AllFields)
-	if err == nil && old == nil && len(t.o.Filter.Fields) > 0 {
-		// The first values of fields that are asked for.
-		if all, err := differenceOf([]byte("{}"), e.raw, false); err == nil {
-			change.Fields, _ = all.changes(false)
-		}
+	writer, certain := writerOf(old, after)
+	if e.Type != Existing {
+		e.setManager(writer)
 	}
+	t.setWriter(e, r.ResourceVersion, r.Writer)
+	if old != nil && (!t.o.Filter.mayChange(old, after) || certain && !t.o.Filter.selectsWriterOf(e)) {
+		return false
+	}
+	change, d, err := changeOf(old, after, s.secret, t.o.AllFields)
 	e.Change = change
 	if err != nil {
 		e.Problem = err.Error()
-		return
+		return true
 	}
-	if w := writerOf(old, e.raw, d); w != nil && e.Type != Existing {
+	if !certain {
+		e.setManager(ownerOfChanges(after, d))
+		t.note(e.Writer.manager())
+	}
+	if old == nil && len(t.o.Filter.Fields) > 0 { // the first values of fields that are asked for
+		if all, err := differenceOf(documentOf([]byte("{}")), after, false); err == nil {
+			e.Change.Fields, _ = all.changes(false) // it is empty if they cannot be read
+		}
+	}
+	return true
+}
+
+// setManager sets the writer by managedFields; nil sets nothing.
+func (e *Entry) setManager(w *inspect.Writer) {
+	switch {
+	case w == nil:
+	case e.Writer == nil:
 		e.Writer = &Writer{Writer: *w}
+	default:
+		e.Writer.Writer = *w
 	}
 }
 
+// manager returns the manager; empty for nil.
+func (w *Writer) manager() string {
+	if w == nil {
+		return ""
+	}
+	return w.Manager
+}
+
 // setWriter sets the writer by the trace and the user, where there is one, and notes it.
-func (t *Timeline) setWriter(e *Entry, user string) {
-	if w := t.traced.writer(e.Object.Namespace, e.Object.Name, e.Change.ResourceVersion); w != nil {
+func (t *Timeline) setWriter(e *Entry, version, user string) {
+	if w := t.traced.writer(e.Object.Namespace, e.Object.Name, version); w != nil {
 		if e.Writer == nil {
 			e.Writer = &Writer{}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -14,10 +15,39 @@ import (
 type Tree struct {
 	roots   []Name
 	members map[types.UID]bool
+	// kinds has for each kind which of the roots may be of it.
+	kinds map[treeKind][]bool
+}
+
+// treeKind is a kind of a stream, of which more names are known than of that of an owner.
+type treeKind struct {
+	schema.GroupVersionKind
+	recorded bool
 }
 
 // NewTree returns the tree below objects. A Namespace that is empty means any.
-func NewTree(roots []Name) *Tree { return &Tree{roots: roots, members: map[types.UID]bool{}} }
+func NewTree(roots []Name) *Tree {
+	return &Tree{roots: roots, members: map[types.UID]bool{}, kinds: map[treeKind][]bool{}}
+}
+
+// rootsOf returns which of the roots may be of a kind, by matches.
+func (t *Tree) rootsOf(kind treeKind, matches func(name string) bool) []bool {
+	out, ok := t.kinds[kind]
+	if ok {
+		return out
+	}
+	out = make([]bool, len(t.roots))
+	for i, root := range t.roots {
+		out[i] = matches(root.Kind)
+	}
+	if len(t.kinds) < maxTreeKinds {
+		t.kinds[kind] = out
+	}
+	return out
+}
+
+// maxTreeKinds bounds the kinds that are kept: owner references may have any.
+const maxTreeKinds = 1000
 
 // Scan reads a source to its end, and adds what belongs to the tree, in whatever order the source has it. The error is
 // that of the source; what was read before it was added.
@@ -88,8 +118,10 @@ func (t *Tree) add(r *replay.Record, stream *replay.Stream) bool {
 }
 
 func (t *Tree) isRoot(r *replay.Record, stream *replay.Stream) bool {
-	for _, root := range t.roots {
-		if root.matches(stream, r.Namespace, r.Name) {
+	kinds := t.rootsOf(treeKind{stream.GVK(), true}, func(name string) bool { return matchesKind(name, stream) })
+	for i, root := range t.roots {
+		if kinds[i] && root.Name == r.Name &&
+			(root.Namespace == "" || root.Namespace == r.Namespace || !stream.Namespaced) {
 			return true
 		}
 	}
@@ -101,9 +133,12 @@ func (t *Tree) isBelow(r *replay.Record) bool {
 		if t.members[owner.UID] {
 			return true
 		}
-		for _, root := range t.roots {
-			if root.Name == owner.Name && (root.Namespace == "" || root.Namespace == r.Namespace || r.Namespace == "") &&
-				isKind(root.Kind, owner.APIVersion, owner.Kind) {
+		for i, root := range t.roots {
+			if root.Name != owner.Name || root.Namespace != "" && root.Namespace != r.Namespace && r.Namespace != "" {
+				continue
+			}
+			kind := treeKind{schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), false}
+			if t.rootsOf(kind, func(name string) bool { return isKind(name, owner.APIVersion, owner.Kind) })[i] {
 				return true
 			}
 		}

@@ -12,41 +12,66 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// managedBy returns the entries of managedFields of an object, not decoded.
-func managedBy(raw []byte) [][]byte { return elementsOf(valueAt(raw, "metadata", "managedFields")) }
+// managedEntry is an entry of managedFields.
+type managedEntry struct {
+	raw []byte
+	// writer is decoded when it is needed: see decoded.
+	writer *inspect.Writer
+}
+
+func (e *managedEntry) decoded() *inspect.Writer {
+	if e.writer == nil {
+		e.writer = decodeWriter(e.raw)
+	}
+	return e.writer
+}
+
+// managed returns the entries of managedFields. They are split once.
+func (d *document) managed() []managedEntry {
+	if d.managers == nil {
+		for _, raw := range elementsOf(d.meta("managedFields")) {
+			d.managers = append(d.managers, managedEntry{raw: raw})
+		}
+	}
+	return d.managers
+}
 
 // writerOf returns the manager that wrote the newer of two versions of an object, by managedFields: the one whose entry
 // is new or has another time. before is nil for a new object: then it is the first that wrote. It is nil if
-// managedFields do not tell.
-func writerOf(before, after []byte, d difference) *inspect.Writer {
-	entries := managedBy(after)
+// managedFields do not tell. certain is false if it can only be told by what changed: see ownerOfChanges.
+func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
+	entries := after.managed()
 	if before == nil {
-		return firstWriter(entries)
+		return firstWriter(entries), true
 	}
-	old := managedBy(before)
+	old := before.managed()
 	var changed []*inspect.Writer
-	for _, e := range entries {
-		if slices.ContainsFunc(old, func(o []byte) bool { return bytes.Equal(o, e) }) {
+	for i := range entries {
+		e := &entries[i]
+		if same := slices.IndexFunc(old, func(o managedEntry) bool { return bytes.Equal(o.raw, e.raw) }); same >= 0 {
+			e.writer = old[same].writer // maybe nil
 			continue
 		}
-		w := decodeWriter(e)
-		// An entry that lost fields to another manager keeps its time.
-		if !slices.ContainsFunc(old, func(o []byte) bool { return sameWrite(decodeWriter(o), w) }) {
+		w := e.decoded()
+		kept := false // an entry that lost fields to another manager keeps its time
+		for i := range old {
+			kept = kept || sameWrite(old[i].decoded(), w)
+		}
+		if !kept {
 			changed = append(changed, w)
 		}
 	}
 	if len(changed) == 0 {
-		// Times have a resolution of one second: the same manager wrote before in this second.
-		return ownerOfChanges(after, d)
+		return nil, len(entries) == 0
 	}
-	return lastOf(changed)
+	return lastOf(changed), true
 }
 
 // firstWriter returns the manager that wrote first; of several in one second one that wrote no subresource.
-func firstWriter(entries [][]byte) *inspect.Writer {
+func firstWriter(entries []managedEntry) *inspect.Writer {
 	var first *inspect.Writer
-	for _, e := range entries {
-		w := decodeWriter(e)
+	for i := range entries {
+		w := entries[i].decoded()
 		n := 0
 		if first != nil {
 			n = when(w).Compare(when(first))
@@ -60,6 +85,9 @@ func firstWriter(entries [][]byte) *inspect.Writer {
 
 // lastOf returns the writer that inspect.LastWriter would.
 func lastOf(writers []*inspect.Writer) *inspect.Writer {
+	if len(writers) == 1 {
+		return writers[0]
+	}
 	fields := make([]any, 0, len(writers))
 	for _, w := range writers {
 		entry := map[string]any{"manager": w.Manager, "operation": w.Operation, "subresource": w.Subresource}
@@ -76,9 +104,10 @@ func lastOf(writers []*inspect.Writer) *inspect.Writer {
 }
 
 // ownerOfChanges returns the manager that owns fields that have changed: of several the last that wrote. It is nil if
-// values were only removed, which nobody owns.
-func ownerOfChanges(after []byte, d difference) *inspect.Writer {
-	raw := valueAt(after, "metadata", "managedFields")
+// values were only removed, which nobody owns. Times have a resolution of one second: what a manager writes twice in one
+// second does not change its entry.
+func ownerOfChanges(after *document, d difference) *inspect.Writer {
+	raw := after.meta("managedFields")
 	var fields []any
 	if raw == nil || json.Unmarshal(raw, &fields) != nil {
 		return nil
@@ -123,12 +152,20 @@ const maxOwnedChanges = 8
 
 // decodeWriter returns the manager of an entry of managedFields.
 func decodeWriter(entry []byte) *inspect.Writer {
-	w := &inspect.Writer{
-		Manager: textOf(valueOf(entry, "manager")), Operation: textOf(valueOf(entry, "operation")),
-		Subresource: textOf(valueOf(entry, "subresource")),
-	}
-	if t, err := time.Parse(time.RFC3339, textOf(valueOf(entry, "time"))); err == nil {
-		w.Time = &metav1.Time{Time: t}
+	w := &inspect.Writer{}
+	for _, m := range membersOf(entry) {
+		switch m.key {
+		case "manager":
+			w.Manager = textOf(m.value)
+		case "operation":
+			w.Operation = textOf(m.value)
+		case "subresource":
+			w.Subresource = textOf(m.value)
+		case "time":
+			if t, err := time.Parse(time.RFC3339, textOf(m.value)); err == nil {
+				w.Time = &metav1.Time{Time: t}
+			}
+		}
 	}
 	return w
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/compare"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/serve"
 )
@@ -52,11 +50,13 @@ type Flags struct {
 	follow    bool
 	speed     float64
 	noPager   bool
+	at        string
 	clean     bool
 	existing  bool
 	allFields bool
 	verbosity int
 	color     render.ColorMode
+	cmd       *cobra.Command // that the flags were added to
 }
 
 // NewCommand returns the command `replay`.
@@ -85,12 +85,18 @@ than 1 after an error.`,
 }
 
 func (f *Flags) addTo(cmd *cobra.Command) {
+	f.cmd = cmd
 	flags := cmd.Flags()
 	f.narrow.addTo(cmd)
 	f.compare.AddTo(cmd)
-	flags.StringVarP(&f.output, "output", "o", "", "output format: json, a line for each entry, with --summary also yaml; watch, as kubectl get -w prints it; "+
-		"audit, an audit log; or manifests, the objects at the end or at --until")
-	flags.BoolVar(&f.clean, "clean", false, "with -o manifests, leave out what only the API server writes, for kubectl apply")
+	flags.StringVarP(&f.output, "output", "o", "",
+		"output format: json, a line for each entry, with --summary and --controller a document, also as yaml; or the "+
+			"recording itself: watch, as kubectl get -w prints it, audit, an audit log, or manifests, the objects at the end "+
+			"or at --at")
+	flags.BoolVar(&f.clean, "clean", false,
+		"with -o manifests, leave out what only the API server writes, for kubectl apply")
+	flags.StringVar(&f.at, "at", "",
+		"the moment to serve, to begin with or to write: a time, #N, a resource version, start or end")
 	flags.BoolVar(&f.summary, "summary", false,
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
@@ -132,37 +138,19 @@ type Options struct {
 	clock                       clock.WithTicker
 }
 
-func (f *Flags) validate(args []string) error {
-	if err := cli.CheckOutput(f.output, replayOutputs, "text"); err != nil {
-		return err
-	}
-	switch {
-	case len(args) == 0:
-		return cli.WithHint(errors.New("no recording is named"),
-			"name a FILE, or - for stdin; `kubectl reconcile record -o FILE` makes one")
-	case f.output == "yaml" && !f.summary:
-		return cli.WithHint(errors.New("a timeline is not written as YAML"), "-o json writes a line for each entry")
-	case f.summary && f.follow:
-		return errors.New("--summary and --follow exclude each other")
-	case f.summary && f.output != "" && f.output != "json" && f.output != "yaml":
-		return fmt.Errorf("--summary and -o %s exclude each other", f.output)
-	case f.follow && f.output != "" && f.output != "json":
-		return fmt.Errorf("--follow and -o %s exclude each other", f.output)
-	case f.clean && f.output != "manifests":
-		return errors.New("--clean only works with -o manifests")
-	case f.speed <= 0:
-		return fmt.Errorf("--speed %g is not above 0", f.speed)
-	}
-	return nil
-}
-
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*Options, error) {
-	if err := f.validate(args); err != nil {
-		return nil, err
+	if f.speed <= 0 {
+		return nil, fmt.Errorf("--speed %g is not above 0", f.speed)
 	}
 	narrow, err := f.narrow.toNarrowing()
 	if err != nil {
 		return nil, err
+	}
+	if f.at != "" {
+		if narrow.until != "" {
+			return nil, errors.New("--at and --until exclude each other")
+		}
+		narrow.until = f.at // the state at a moment is that after what is until it
 	}
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{
@@ -172,48 +160,4 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),
 		width: width, height: height, clock: clock.RealClock{},
 	}, nil
-}
-
-func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
-	if err := f.serve.Validate(command); err != nil {
-		return err
-	}
-	if f.serve.Given() {
-		return f.runServe(ctx, streams, args, command)
-	}
-	if f.compare.Given() {
-		return f.runCompare(ctx, streams, args)
-	}
-	o, err := f.toOptions(streams, args)
-	if err != nil {
-		return err
-	}
-	return o.Run(ctx)
-}
-
-// runServe serves the recording.
-func (f *Flags) runServe(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
-	if f.summary || f.follow || f.compare.Given() || f.output != "" {
-		return errors.New("--serve excludes --summary, --follow, --controller and -o")
-	}
-	recording, closeFiles, err := input.Open(streams, args)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.serve.Run(ctx, streams, recording, command), closeFiles())
-}
-
-// runCompare lets controllers run on the recording.
-func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
-	if f.summary || f.follow {
-		return errors.New("--controller excludes --summary and --follow")
-	}
-	recording, closeFiles, err := input.Open(streams, args)
-	if err != nil {
-		return err
-	}
-	err = f.compare.Run(ctx, streams, recording, compare.View{
-		Output: f.output, Verbose: f.verbosity > 0, Palette: render.NewPalette(streams.Out, f.color, os.Getenv),
-	})
-	return errors.Join(err, closeFiles())
 }

@@ -352,7 +352,16 @@ func TestRefusals(t *testing.T) {
 		{"two outputs", []string{file, "--summary", "--follow"}, "error: --summary and --follow exclude each other\n"},
 		{"an export of a summary", []string{file, "--summary", "-o", "audit"}, "error: --summary and -o audit exclude each other\n"},
 		{"an export in time", []string{file, "--follow", "-o", "watch"}, "error: --follow and -o watch exclude each other\n"},
-		{"cleaning what is not cleaned", []string{file, "--clean"}, "error: --clean only works with -o manifests\n"},
+		{"cleaning what is not cleaned", []string{file, "--clean"}, "error: --clean is not for the timeline\nhint: it is for -o manifests\n"},
+		{"a moment of the timeline", []string{file, "--at", "#3"}, "error: --at is not for the timeline\nhint: --since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment\n"},
+		{"a moment of a log", []string{file, "-o", "audit", "--at", "#3"}, "error: --at is not for -o audit\nhint: --since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment\n"},
+		{"two moments", []string{file, "-o", "manifests", "--at", "#3", "--until", "#3"}, "error: --at and --until exclude each other\n"},
+		{"a speed of nothing", []string{file, "--speed", "3"}, "error: --speed is not for the timeline\nhint: it is for --follow and --serve\n"},
+		{"serving and summing up", []string{file, "--serve", "--summary"}, "error: --serve and --summary exclude each other\n"},
+		{"serving a part", []string{file, "--serve", "--kind", "pods"}, "error: --serve and --kind exclude each other\n"},
+		{"controllers on a part", []string{file, "--controller", "job", "--since", "#3"}, "error: --controller and --since exclude each other\n"},
+		{"a command for nothing", []string{file, "--", "ls"}, "error: a command after -- needs --serve\nhint: kubectl reconcile replay FILE --serve -- COMMAND ARGS\n"},
+		{"an unknown flag", []string{file, "--sumary"}, "error: unknown flag: --sumary\n"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			got := runCommand(t, nil, row.args...)

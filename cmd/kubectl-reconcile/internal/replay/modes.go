@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/compare"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+)
+
+// mode is what the command does with a recording, by the flag that asks for it.
+type mode string
+
+// The modes. The timeline has no flag of its own.
+const (
+	modeTimeline mode = "the timeline"
+	modeServe    mode = "--serve"
+	modeCompare  mode = "--controller"
+	modeSummary  mode = "--summary"
+	modeFollow   mode = "--follow"
+	modeExport   mode = "-o"
+)
+
+// outputs are the values of -o that a mode has, beside none.
+var outputs = map[mode][]string{
+	modeTimeline: {"json"}, modeFollow: {"json"}, modeSummary: {"json", "yaml"}, modeCompare: {"json", "yaml"},
+	modeExport: {"watch", "audit", "manifests"},
+}
+
+// ownFlags are flags that only some modes have.
+var ownFlags = map[string][]mode{
+	"speed":      {modeFollow, modeServe},
+	"at":         {modeServe, modeCompare, modeExport},
+	"clean":      {modeExport},
+	"no-pager":   {modeTimeline, modeSummary},
+	"existing":   {modeTimeline, modeFollow},
+	"all-fields": {modeTimeline, modeFollow, modeSummary},
+}
+
+// mode returns the mode that the flags ask for, and an error for flags that do not go together.
+func (f *Flags) mode() (mode, error) {
+	var given []mode
+	for _, one := range []struct {
+		mode  mode
+		given bool
+	}{
+		{modeServe, f.serve.Given()}, {modeCompare, f.compare.Given()}, {modeSummary, f.summary}, {modeFollow, f.follow},
+		{modeExport, slices.Contains(outputs[modeExport], f.output)},
+	} {
+		if one.given {
+			given = append(given, one.mode)
+		}
+	}
+	if len(given) > 1 {
+		names := [2]string{string(given[0]), string(given[1])}
+		if given[1] == modeExport {
+			names[1] += " " + f.output
+		}
+		return "", fmt.Errorf("%s and %s exclude each other", names[0], names[1])
+	}
+	m := modeTimeline
+	if len(given) > 0 {
+		m = given[0]
+	}
+	return m, f.checkFlags(m)
+}
+
+// checkFlags returns an error for flags that the mode does not have.
+func (f *Flags) checkFlags(m mode) error {
+	switch {
+	case f.output == "" || slices.Contains(outputs[m], f.output):
+	case m == modeTimeline:
+		return cli.WithHint(errors.New("a timeline is not written as YAML"), "-o json writes a line for each entry")
+	default:
+		return fmt.Errorf("%s and -o %s exclude each other", m, f.output)
+	}
+	if m == modeServe || m == modeCompare {
+		if flag := f.narrow.given(f.cmd); flag != "" {
+			return fmt.Errorf("%s and %s exclude each other", m, flag)
+		}
+	}
+	for _, name := range []string{"speed", "at", "clean", "no-pager", "existing", "all-fields"} {
+		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
+			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])
+		}
+	}
+	if name := "at"; m == modeExport && f.cmd.Flags().Changed(name) && f.output != "manifests" {
+		return cli.WithHint(fmt.Errorf("--at is not for -o %s", f.output), flagHints[name])
+	}
+	return nil
+}
+
+// flagHints are advice for flags that were given in a mode that does not have them.
+var flagHints = map[string]string{
+	"speed": "it is for --follow and --serve",
+	"at":    "--since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment",
+	"clean": "it is for -o manifests",
+}
+
+func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	if err := cli.CheckOutput(f.output, replayOutputs, "text"); err != nil {
+		return err
+	}
+	if err := f.serve.Validate(command); err != nil {
+		return err
+	}
+	m, err := f.mode()
+	switch {
+	case err != nil:
+		return err
+	case len(args) == 0:
+		return cli.WithHint(errors.New("no recording is named"),
+			"name a FILE, or - for stdin; `kubectl reconcile record -o FILE` makes one")
+	case m == modeServe:
+		return f.runServe(ctx, streams, args, command)
+	case m == modeCompare:
+		return f.runCompare(ctx, streams, args)
+	}
+	o, err := f.toOptions(streams, args)
+	if err != nil {
+		return err
+	}
+	return o.Run(ctx)
+}
+
+// runServe serves the recording.
+func (f *Flags) runServe(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	recording, closeFiles, err := input.Open(streams, args)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.serve.Run(ctx, streams, recording, command), closeFiles())
+}
+
+// runCompare lets controllers run on the recording.
+func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
+	recording, closeFiles, err := input.Open(streams, args)
+	if err != nil {
+		return err
+	}
+	var at replay.Moment
+	if f.at != "" {
+		info, err := recording.Info()
+		if err == nil {
+			at, err = input.Moment(f.at, info)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("--at: %w", err), closeFiles())
+		}
+	}
+	err = f.compare.Run(ctx, streams, recording, compare.View{
+		Output: f.output, Verbose: f.verbosity > 0, Palette: render.NewPalette(streams.Out, f.color, os.Getenv), At: at,
+	})
+	return errors.Join(err, closeFiles())
+}
