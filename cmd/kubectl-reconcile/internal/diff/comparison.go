@@ -186,8 +186,8 @@ func (c *comparison) find(found *compared, targets []connect.Target) error {
 	})
 	for _, name := range []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"} {
 		if n := hidden[name]; n > 0 {
-			found.leftOut = append(found.leftOut, fmt.Sprintf("not shown: %s that differ; name them to see them: %s",
-				cli.Plural(n, "object"), name))
+			found.leftOut = append(found.leftOut, fmt.Sprintf("not shown: %s (%d %s); name them to see them",
+				name, n, cli.PluralOf(n, "differs", "differ")))
 		}
 	}
 	return nil

@@ -50,15 +50,18 @@ func (i *Input) At(text string) (replay.Moment, *replay.State, error) {
 	if err != nil {
 		return replay.Moment{}, nil, fmt.Errorf("reading %s: %w", i.Name, err)
 	}
+	var state *replay.State
 	m, err := input.Moment(text, info)
-	if err != nil {
+	if err == nil {
+		state, err = i.Seek(m)
+	}
+	outside, unknown := (*replay.OutsideError)(nil), (*replay.MomentError)(nil)
+	switch {
+	case errors.As(err, &outside):
+		return m, nil, input.MomentError(fmt.Errorf("%s: %w", i.Name, outside))
+	case errors.As(err, &unknown):
 		return m, nil, err
-	}
-	state, err := i.Seek(m)
-	if outside := (*replay.OutsideError)(nil); errors.As(err, &outside) {
-		return m, nil, input.MomentError(fmt.Errorf("%s: %w", i.Name, err))
-	}
-	if err != nil {
+	case err != nil:
 		return m, nil, fmt.Errorf("reading %s: %w", i.Name, err)
 	}
 	return m, state, nil

@@ -331,6 +331,7 @@ func TestUsualKinds(t *testing.T) {
 		case err != nil || !ok:
 			t.Errorf("%s is not served: %v", want, err)
 		case got.Resource != want.Resource || got.Namespaced != want.Namespaced || got.Singular != want.Singular ||
+			got.HasStatus != want.HasStatus ||
 			!slices.Equal(got.ShortNames, want.ShortNames):
 			t.Errorf("%s: (-served +here)\n%s", want, cmp.Diff(got, want))
 		}
@@ -343,5 +344,18 @@ func TestClosed(t *testing.T) {
 	input := &Input{Recording: recordingOf(true), Name: "web.rec", close: func() error { return closed }}
 	if err := closeAfter(input, errors.New("first")); !errors.Is(err, closed) || !strings.Contains(err.Error(), "first") {
 		t.Error(err)
+	}
+}
+
+// TestKinds: kinds that were recorded without their short names, as by imports, have those of a cluster.
+func TestKinds(t *testing.T) {
+	kinds := Kinds(endOf(t, recordingOf(true)))
+	for _, row := range []struct{ reason, name, resource string }{
+		{"of a kind that was recorded", "po", "pods"},
+		{"of one that was not", "deploy", "deployments"},
+	} {
+		if kind, err := kinds.Resolve(row.name); err != nil || kind.Resource != row.resource {
+			t.Errorf("%s: %s is %v (%v)", row.reason, row.name, kind, err)
+		}
 	}
 }

@@ -9,38 +9,38 @@ import (
 )
 
 // usualTable has the kinds that clusters have and that explain how others are doing: version, kind, resource and short
-// names, which are separated by commas. The first column is n for kinds in namespaces.
+// names, which are separated by commas. In the first column, n is for kinds in namespaces and s for those with a status.
 var usualTable = []struct{ scope, groupVersion, kind, resource, shortNames string }{
 	{"n", "v1", "ConfigMap", "configmaps", "cm"},
 	{"n", "v1", "Event", "events", "ev"},
 	{"n", "v1", "LimitRange", "limitranges", "limits"},
-	{"", "v1", "Namespace", "namespaces", "ns"},
-	{"", "v1", "Node", "nodes", "no"},
-	{"n", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc"},
-	{"", "v1", "PersistentVolume", "persistentvolumes", "pv"},
-	{"n", "v1", "Pod", "pods", "po"},
-	{"n", "v1", "ReplicationController", "replicationcontrollers", "rc"},
-	{"n", "v1", "ResourceQuota", "resourcequotas", "quota"},
+	{"s", "v1", "Namespace", "namespaces", "ns"},
+	{"s", "v1", "Node", "nodes", "no"},
+	{"ns", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc"},
+	{"s", "v1", "PersistentVolume", "persistentvolumes", "pv"},
+	{"ns", "v1", "Pod", "pods", "po"},
+	{"ns", "v1", "ReplicationController", "replicationcontrollers", "rc"},
+	{"ns", "v1", "ResourceQuota", "resourcequotas", "quota"},
 	{"n", "v1", "Secret", "secrets", ""},
 	{"n", "v1", "ServiceAccount", "serviceaccounts", "sa"},
-	{"n", "v1", "Service", "services", "svc"},
-	{"", "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd,crds"},
+	{"ns", "v1", "Service", "services", "svc"},
+	{"s", "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd,crds"},
 	{"n", "apps/v1", "ControllerRevision", "controllerrevisions", ""},
-	{"n", "apps/v1", "DaemonSet", "daemonsets", "ds"},
-	{"n", "apps/v1", "Deployment", "deployments", "deploy"},
-	{"n", "apps/v1", "ReplicaSet", "replicasets", "rs"},
-	{"n", "apps/v1", "StatefulSet", "statefulsets", "sts"},
-	{"n", "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa"},
-	{"n", "batch/v1", "CronJob", "cronjobs", "cj"},
-	{"n", "batch/v1", "Job", "jobs", ""},
+	{"ns", "apps/v1", "DaemonSet", "daemonsets", "ds"},
+	{"ns", "apps/v1", "Deployment", "deployments", "deploy"},
+	{"ns", "apps/v1", "ReplicaSet", "replicasets", "rs"},
+	{"ns", "apps/v1", "StatefulSet", "statefulsets", "sts"},
+	{"ns", "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa"},
+	{"ns", "batch/v1", "CronJob", "cronjobs", "cj"},
+	{"ns", "batch/v1", "Job", "jobs", ""},
 	{"n", "coordination.k8s.io/v1", "Lease", "leases", ""},
 	{"n", "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", ""},
 	{"", "networking.k8s.io/v1", "IngressClass", "ingressclasses", ""},
-	{"n", "networking.k8s.io/v1", "Ingress", "ingresses", "ing"},
-	{"n", "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb"},
+	{"ns", "networking.k8s.io/v1", "Ingress", "ingresses", "ing"},
+	{"ns", "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb"},
 	{"", "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc"},
 	{"", "storage.k8s.io/v1", "StorageClass", "storageclasses", "sc"},
-	{"", "storage.k8s.io/v1", "VolumeAttachment", "volumeattachments", ""},
+	{"s", "storage.k8s.io/v1", "VolumeAttachment", "volumeattachments", ""},
 }
 
 // usualKinds returns the kinds that clusters have in any case, as far as commands look at them.
@@ -53,7 +53,8 @@ func usualKinds() []cluster.Kind {
 		}
 		kind := cluster.Kind{
 			GroupVersionKind: version.WithKind(u.kind), Resource: u.resource, Singular: strings.ToLower(u.kind),
-			Namespaced: u.scope == "n", Verbs: []string{"delete", "get", "list", "watch"},
+			Namespaced: strings.Contains(u.scope, "n"), HasStatus: strings.Contains(u.scope, "s"),
+			Verbs: []string{"delete", "get", "list", "watch"},
 		}
 		if u.shortNames != "" {
 			kind.ShortNames = strings.Split(u.shortNames, ",")
