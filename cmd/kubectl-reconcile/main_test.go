@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"telemetry":  telemetryOf,
 			"gate":       gateOf,
 			"recorded":   recorded,
+			"truncated":  truncated,
 			"treemasked": treemasked,
 			"treejson":   treejson,
 			"graphviz":   graphviz,

@@ -85,7 +85,7 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 	for _, f := range c.FinalizersRemoved {
 		add("finalizer %s removed", f)
 	}
-	if whole && e.Type != timeline.Deleted {
+	if whole && e.Type != timeline.Deleted && len(c.Fields) == 0 {
 		if text := replicasText(c.Replicas); text != "" {
 			add("%s", text)
 		}

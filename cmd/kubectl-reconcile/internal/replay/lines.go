@@ -101,7 +101,7 @@ func (p *printer) line(e *timeline.Entry, namespace, object, text, by string) {
 		p.date = date
 		out.WriteString(p.palette.Strong(date+" UTC") + "\n")
 	}
-	when := timeText(e)
+	when := p.timeText(e)
 	out.WriteString(p.palette.Dim(when) + "  ")
 	indent := len(when) + 2
 	if p.namespaces() {
@@ -126,15 +126,19 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-render.Cells(text)))
 }
 
-// timeText returns the time of an entry, or its number in a stream without times.
-func timeText(e *timeline.Entry) string {
-	switch {
-	case !e.Time.IsZero():
-		return e.Time.UTC().Format("15:04:05.000")
-	case e.Number > 0:
-		return fmt.Sprintf("%-6s", fmt.Sprintf("#%d", e.Number))
+// timeText returns the time of an entry, or its number in a stream without times; with -v both.
+func (p *printer) timeText(e *timeline.Entry) string {
+	number := ""
+	if e.Number > 0 {
+		number = fmt.Sprintf("#%d", e.Number)
 	}
-	return "      "
+	switch number = fmt.Sprintf("%-6s", number); {
+	case e.Time.IsZero():
+		return number
+	case p.verbose:
+		return e.Time.UTC().Format("15:04:05.000 ") + number
+	}
+	return e.Time.UTC().Format("15:04:05.000")
 }
 
 func objectText(o *timeline.Object) string {

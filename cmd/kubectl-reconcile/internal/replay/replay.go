@@ -16,23 +16,23 @@ import (
 )
 
 const replayExample = `  # What happened, and who did it
-  kubectl reconcile replay incident.krec
+  kubectl reconcile replay incident.rec
 
   # Only what belongs to a Deployment, and only its replicas
-  kubectl reconcile replay incident.krec --tree deploy/web
-  kubectl reconcile replay incident.krec --object deploy/web --field spec.replicas
+  kubectl reconcile replay incident.rec --tree deploy/web
+  kubectl reconcile replay incident.rec --object deploy/web --field spec.replicas
 
   # Who changes most, what alternates, and how long it took until workloads were ready
-  kubectl reconcile replay incident.krec --summary
+  kubectl reconcile replay incident.rec --summary
 
   # Ten minutes of it in one
-  kubectl reconcile replay incident.krec --since 14:20 --until 14:30 --follow --speed 10
+  kubectl reconcile replay incident.rec --since 14:20 --until 14:30 --follow --speed 10
 
   # Would the controllers do the same again?
-  kubectl reconcile replay incident.krec --controller deployment,replicaset
+  kubectl reconcile replay incident.rec --controller deployment,replicaset
 
   # kubectl sees the cluster as it was
-  kubectl reconcile replay incident.krec --serve --at 14:20
+  kubectl reconcile replay incident.rec --serve --at 14:20
 
   # What kubectl prints, as it comes
   kubectl get pods -w --output-watch-events -o json | kubectl reconcile replay -`
@@ -106,7 +106,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.existing, "existing", false, "a line for each object that was there at the start")
 	flags.BoolVar(&f.allFields, "all-fields", false,
 		"also fields that change with every write: managedFields, resourceVersion, heartbeats")
-	flags.CountVarP(&f.verbosity, "verbose", "v", "show all fields of a change, and messages of conditions")
+	flags.CountVarP(&f.verbosity, "verbose", "v", "show all fields of a change, messages of conditions, the numbers of records, and reconciles that wrote nothing")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "output", replayOutputs...)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))

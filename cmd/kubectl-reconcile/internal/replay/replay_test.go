@@ -100,7 +100,7 @@ func by(manager, subresource string, now time.Time) string {
 // file writes the recording to a file, and returns its path. It has no TypeEnd unless the recording has.
 func (r *recording) file() string {
 	r.t.Helper()
-	path := filepath.Join(r.t.TempDir(), "test.krec")
+	path := filepath.Join(r.t.TempDir(), "test.rec")
 	out, err := os.Create(path)
 	if err != nil {
 		r.t.Fatal(err)
