@@ -58,7 +58,10 @@ func BenchmarkEvents(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := New(Options{Sink: writer, Clock: clock.RealClock{}, Redactor: redactor})
+	r, err := New(Options{Sink: writer, Clock: clock.RealClock{}, Redactor: redactor})
+	if err != nil {
+		b.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
 	ended := make(chan error, 1)
@@ -71,6 +74,9 @@ func BenchmarkEvents(b *testing.B) {
 	b.StopTimer()
 	stop()
 	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+	if err := r.End(""); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(file.Len())/float64(b.N), "B/event")

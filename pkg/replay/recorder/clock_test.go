@@ -58,7 +58,10 @@ func inBubble(t *testing.T, do func(q *quiet, r *Recorder, clock *shiftedClock))
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		q, sink, clock := &quiet{version: 5}, newMemory(t), &shiftedClock{}
-		r := New(Options{Sink: sink, Clock: clock})
+		r, err := New(Options{Sink: sink, Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {

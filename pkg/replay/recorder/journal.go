@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"sort"
@@ -17,8 +16,9 @@ import (
 // journal writes the records of all streams in one order, and remembers the last state of each object. Its methods may
 // be called concurrently.
 type journal struct {
-	clock clock.PassiveClock
-	sink  replay.Sink
+	clock  clock.PassiveClock
+	sink   replay.Sink
+	packer *packer
 	// failed is called once with the first error of the sink.
 	failed func(error)
 
@@ -42,12 +42,6 @@ type streamState struct {
 }
 
 type objectKey struct{ namespace, name string }
-
-// knownObject is the last state of an object that was written. Object is never changed.
-type knownObject struct {
-	uid, version string
-	object       []byte
-}
 
 // define writes the definition of a stream, and returns its number.
 func (j *journal) define(definition replay.Stream) (int, error) {
@@ -156,8 +150,10 @@ func (j *journal) apply(r *replay.Record) {
 	s := j.streams[r.Stream-1]
 	key := objectKey{r.Namespace, r.Name}
 	switch r.Type {
-	case replay.TypeListItem, replay.TypeAdded, replay.TypeModified:
-		s.known[key] = knownObject{r.UID, r.ResourceVersion, r.Object}
+	case replay.TypeListItem:
+		s.known[key] = j.packer.pack(knownObject{uid: r.UID, version: r.ResourceVersion, object: r.Object})
+	case replay.TypeAdded, replay.TypeModified:
+		s.known[key] = knownObject{uid: r.UID, version: r.ResourceVersion, object: r.Object}
 	case replay.TypeDeleted:
 		delete(s.known, key)
 	case replay.TypeListBegin:
@@ -208,10 +204,14 @@ func (j *journal) snapshot(s *streamState) error {
 		return err
 	}
 	for _, key := range sortedKeys(s.known) {
-		object := s.known[key]
-		err := pass(replay.Record{
-			Type: replay.TypeListItem, Namespace: key.namespace, Name: key.name, UID: object.uid,
-			ResourceVersion: object.version, Object: object.object,
+		known := s.known[key]
+		object, err := j.packer.unpack(&known)
+		if err != nil {
+			return j.fail(err)
+		}
+		err = pass(replay.Record{
+			Type: replay.TypeListItem, Namespace: key.namespace, Name: key.name, UID: known.uid,
+			ResourceVersion: known.version, Object: object,
 		})
 		if err != nil {
 			return err
@@ -280,9 +280,4 @@ func (j *journal) statistics() Stats {
 		out.Objects += len(s.known)
 	}
 	return out
-}
-
-// same reports whether an object is in the state that is known.
-func (k *knownObject) same(i *item) bool {
-	return k.uid == i.UID && k.version == i.ResourceVersion && (k.version != "" || bytes.Equal(k.object, i.object))
 }

@@ -71,14 +71,20 @@ type Recorder struct {
 }
 
 // New returns a Recorder. It writes nothing before Run, but what Trace is called with.
-func New(o Options) *Recorder {
+func New(o Options) (*Recorder, error) {
+	packer, err := newPacker()
+	if err != nil {
+		return nil, err
+	}
 	r := &Recorder{
 		options: o, failure: make(chan error, 1), newKinds: make(chan struct{}, 1), started: make(chan struct{}),
 		streams: map[selectionKey]*stream{},
 	}
 	r.troubles.notify = o.Trouble
-	r.journal = &journal{clock: o.Clock, sink: o.Sink, failed: func(err error) { r.failure <- err }}
-	return r
+	r.journal = &journal{
+		clock: o.Clock, sink: o.Sink, packer: packer, failed: func(err error) { r.failure <- err },
+	}
+	return r, nil
 }
 
 // ErrNothingRecorded means that not one of the selections can be recorded: see Recorder.Troubles.

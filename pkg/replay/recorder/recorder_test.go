@@ -548,7 +548,10 @@ func TestAwait(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := newMemory(t)
-	r := New(Options{Sink: sink, Clock: clock.RealClock{}})
+	r, err := New(Options{Sink: sink, Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

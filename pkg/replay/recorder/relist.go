@@ -23,7 +23,11 @@ func (s *stream) listed(items []item, version string) error {
 		if err := s.recordLoss(); err != nil {
 			return err
 		}
-		if err := s.writeList(s.differences(items, version), version); err != nil {
+		changes, err := s.differences(items, version)
+		if err != nil {
+			return err
+		}
+		if err := s.writeList(changes, version); err != nil {
 			return err
 		}
 		s.relists++
@@ -88,7 +92,7 @@ func (s *stream) record(as replay.Type, i *item) *replay.Record {
 // differences returns what has changed between what is known and a list, as changes in the order of their resource
 // versions. A deletion has the last version of the object that is known, and a resource version by which it was deleted:
 // that of the list, or the one before the object that has the same name now.
-func (s *stream) differences(items []item, version string) []*replay.Record {
+func (s *stream) differences(items []item, version string) ([]*replay.Record, error) {
 	known := s.recorder.journal.known(s.number)
 	var out []*replay.Record
 	listed := make(map[objectKey]bool, len(items))
@@ -101,8 +105,11 @@ func (s *stream) differences(items []item, version string) []*replay.Record {
 		case exists && before.same(one):
 			continue
 		case exists && before.uid != one.UID:
-			out = append(out, s.deletion(key, before, versionBefore(one.ResourceVersion)))
-			out = append(out, s.record(replay.TypeAdded, one))
+			gone, err := s.deletion(key, before, versionBefore(one.ResourceVersion))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, gone, s.record(replay.TypeAdded, one))
 		case exists:
 			out = append(out, s.record(replay.TypeModified, one))
 		default:
@@ -110,23 +117,32 @@ func (s *stream) differences(items []item, version string) []*replay.Record {
 		}
 	}
 	for _, key := range sortedKeys(known) {
-		if !listed[key] {
-			out = append(out, s.deletion(key, known[key], version))
+		if listed[key] {
+			continue
 		}
+		gone, err := s.deletion(key, known[key], version)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, gone)
 	}
 	for _, r := range out {
 		r.Relisted = r.Type.HasObject()
 	}
 	sort.SliceStable(out, func(i, j int) bool { return versionLess(out[i].ResourceVersion, out[j].ResourceVersion) })
-	return out
+	return out, nil
 }
 
 // deletion returns the record of an object that is known and does not exist any more.
-func (s *stream) deletion(key objectKey, last knownObject, version string) *replay.Record {
+func (s *stream) deletion(key objectKey, last knownObject, version string) (*replay.Record, error) {
+	object, err := s.recorder.journal.packer.unpack(&last)
+	if err != nil {
+		return nil, err
+	}
 	return &replay.Record{
 		Type: replay.TypeDeleted, Stream: s.number, Namespace: key.namespace, Name: key.name, UID: last.uid,
-		ResourceVersion: version, Object: last.object,
-	}
+		ResourceVersion: version, Object: object,
+	}, nil
 }
 
 // versionLess orders resource versions: as numbers, which they are since Kubernetes 1.35, if both are.

@@ -307,7 +307,9 @@ func prepare(t testing.TB, change func(*Options)) *recording {
 	if change != nil {
 		change(&options)
 	}
-	r.Recorder = New(options)
+	if r.Recorder, err = New(options); err != nil {
+		t.Fatal(err)
+	}
 	config := server.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		r.network.next = next

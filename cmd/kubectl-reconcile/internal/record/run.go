@@ -117,7 +117,10 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		progress = render.NewProgress(r.streams.ErrOut, r.clock)
 		r.notes.out = progress.Writer(r.streams.ErrOut)
 	}
-	r.recorder = recorder.New(r.recorderOptions())
+	var err error
+	if r.recorder, err = recorder.New(r.recorderOptions()); err != nil {
+		return errors.Join(err, r.out.discard())
+	}
 	r.notes.line("%s", r.startLine())
 	shown := progress.Show(ctx, r.liveLine())
 	runCtx, stop := context.WithCancel(ctx)
@@ -132,7 +135,7 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		case <-runCtx.Done():
 		}
 	}()
-	err := r.recorder.Run(ctx, r.connection.Config, r.selections)
+	err = r.recorder.Run(ctx, r.connection.Config, r.selections)
 	stop()
 	<-noted
 	shown()

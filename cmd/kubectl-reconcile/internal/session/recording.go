@@ -29,6 +29,8 @@ type recording struct {
 	writer   *replay.Writer
 	recorder *recorder.Recorder
 
+	// choose returns what to record of the kinds that are served at the time; set by start.
+	choose func(context.Context) ([]recorder.Selection, error)
 	cancel context.CancelFunc // ends Run; nil before start
 	done   chan struct{}      // closed when Run has returned
 	err    error              // of Run
@@ -59,10 +61,14 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	if err != nil {
 		return nil, errors.Join(r.incomplete(err), file.Close())
 	}
-	r.recorder = recorder.New(recorder.Options{
+	r.recorder, err = recorder.New(recorder.Options{
 		Sink: r.writer, Clock: clock.RealClock{}, Redactor: redactor,
+		Rediscover: func(ctx context.Context) ([]recorder.Selection, error) { return r.choose(ctx) },
 		Random: mathrand.Float64, //nolint:gosec // G404: it spreads requests over time
 	})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return r, nil
 }
 
@@ -89,14 +95,14 @@ func (r *recording) Record(e *trace.Event) {
 // recorded as changes.
 func (r *recording) start(ctx context.Context, session *runlocal.Session, out *Outputs) error {
 	config := session.Config()
-	choose := func(ctx context.Context) ([]recorder.Selection, error) {
+	r.choose = func(ctx context.Context) ([]recorder.Selection, error) {
 		kinds, err := cluster.Discover(ctx, config)
 		if err != nil {
 			return nil, err
 		}
 		return recorder.Choose(kinds, recorder.Choice{Namespaces: r.o.RecordNamespaces}), nil
 	}
-	selections, err := choose(ctx)
+	selections, err := r.choose(ctx)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
