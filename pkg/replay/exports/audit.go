@@ -44,6 +44,9 @@ func (a *auditWriter) add(r *replay.Record, stream *replay.Stream) error {
 	if err != nil {
 		return err
 	}
+	if r.Type == replay.TypeDeleted {
+		release(object)
+	}
 	text, err := json.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("writing record %d: %w", r.Number, err)
@@ -96,9 +99,6 @@ func (a *auditWriter) addChange(r *replay.Record, stream *replay.Stream, object 
 	switch {
 	case r.Type == replay.TypeDeleted, before != nil && !isDeleting(before) && isDeleting(after):
 		e.Verb, write = "delete", nil
-		if r.Type == replay.TypeDeleted && isHeld(after) {
-			e.ResponseObject = deletedStatus(r, stream)
-		}
 	case r.Type == replay.TypeAdded:
 		e.Verb, e.ResponseStatus.Code = "create", http.StatusCreated
 		if write == nil || write.Operation != metav1.ManagedFieldsOperationApply {
@@ -133,19 +133,13 @@ func isHeld(m *metav1.ObjectMeta) bool {
 	return len(m.Finalizers) > 0 || m.DeletionGracePeriodSeconds != nil && *m.DeletionGracePeriodSeconds > 0
 }
 
-// deletedStatus returns the answer to a deletion that does not return the object.
-func deletedStatus(r *replay.Record, stream *replay.Stream) *runtime.Unknown {
-	status := metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{
-			Name: r.Name, Group: stream.Group, Kind: stream.Resource, UID: types.UID(r.UID),
-		},
+// release removes from the last state of an object what it waited for: a watch event of the deletion still has it, the
+// answer to the request that ended the wait has not.
+func release(object map[string]any) {
+	removeAt(object, "metadata", "finalizers")
+	if meta := mapAt(object, "metadata"); meta["deletionGracePeriodSeconds"] != nil {
+		meta["deletionGracePeriodSeconds"] = int64(0)
 	}
-	text, err := json.Marshal(&status)
-	if err != nil {
-		return nil // there is no value of these types that cannot be written
-	}
-	return &runtime.Unknown{Raw: text}
 }
 
 // entry returns an entry that is complete but for what is special to a verb.

@@ -1,63 +1,14 @@
 package imports
 
 import (
-	"bytes"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
-	"time"
+	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
-
-// auditEvent are the fields of an entry that are used: see Event in k8s.io/apiserver/pkg/apis/audit/v1.
-type auditEvent struct {
-	Kind       string    `json:"kind"`
-	Level      string    `json:"level"`
-	Stage      string    `json:"stage"`
-	RequestURI string    `json:"requestURI"`
-	Verb       string    `json:"verb"`
-	User       auditUser `json:"user"`
-	// ImpersonatedUser is whom User acts for, by kubectl --as.
-	ImpersonatedUser *auditUser `json:"impersonatedUser"`
-	UserAgent        string     `json:"userAgent"`
-	ObjectRef        *objectRef `json:"objectRef"`
-	ResponseStatus   struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
-	ResponseObject           rawObject `json:"responseObject"`
-	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
-	StageTimestamp           time.Time `json:"stageTimestamp"`
-	// Items are the entries if this is an EventList.
-	Items []auditEvent `json:"items"`
-}
-
-type auditUser struct {
-	Username string `json:"username"`
-}
-
-type objectRef struct {
-	Resource    string `json:"resource"`
-	Namespace   string `json:"namespace"`
-	Name        string `json:"name"`
-	UID         string `json:"uid"`
-	APIGroup    string `json:"apiGroup"`
-	APIVersion  string `json:"apiVersion"`
-	Subresource string `json:"subresource"`
-}
-
-// rawObject is the text of an object.
-type rawObject []byte
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *rawObject) UnmarshalJSON(text []byte) error {
-	*o = slices.Clone(text)
-	return nil
-}
 
 // audit is a Kubernetes audit log. What a write was answered with is the object that it made. Of what was read, the
 // first complete list of a kind is used.
@@ -94,9 +45,12 @@ func (a *audit) add(s *Source, doc *document) error {
 		return doc.errorf("it is no entry of an audit log, as those before it are")
 	}
 	for i := range entries {
-		changes, err := a.changes(s, &entries[i])
+		changes, skipped, err := entries[i].changes()
 		if err != nil {
 			return doc.errorf("%w", err)
+		}
+		if skipped != "" {
+			s.skipped[skipped]++
 		}
 		for _, c := range changes {
 			a.order.add(c)
@@ -117,245 +71,31 @@ func (a *audit) flush(s *Source, all bool) error {
 	return nil
 }
 
-// change is a write that an audit log has.
-type change struct {
-	time     time.Time
-	typ      replay.Type
-	writer   string
-	resource schema.GroupVersionResource
-	// object is nil for a deletion that was answered with a Status: then ref names the object.
-	object *object
-	ref    *objectRef
-	// list is set for a list.
-	list *auditList
-}
-
-// auditList is a complete list of all objects of a kind.
-type auditList struct {
-	kind    schema.GroupVersionKind
-	version string
-	items   []*object
-}
-
-// The subresources by which objects are written, but whose answers are something else, and those that write nothing.
-var (
-	otherAnswers = []string{"binding", "eviction", "scale"}
-	nothingKept  = []string{"attach", "exec", "log", "portforward", "proxy", "token"}
-	// unstored are the groups whose objects are questions that are answered and not stored.
-	unstored = []string{"authentication.k8s.io", "authorization.k8s.io"}
-)
-
-// changes returns what an entry changed: nothing, an object, or all objects of a collection that was deleted.
-func (a *audit) changes(s *Source, e *auditEvent) ([]*change, error) {
-	listed := e.listed()
-	if !listed && !e.wrote() {
-		return nil, nil
-	}
-	ref := e.ObjectRef
-	c := change{
-		time: e.StageTimestamp.UTC().Truncate(time.Microsecond), writer: e.User.Username, ref: ref,
-		resource: schema.GroupVersionResource{Group: ref.APIGroup, Version: ref.APIVersion, Resource: ref.Resource},
-	}
-	if c.time.IsZero() {
-		c.time = e.RequestReceivedTimestamp.UTC().Truncate(time.Microsecond)
-	}
-	if u := e.ImpersonatedUser; u != nil && u.Username != "" {
-		c.writer = u.Username
-	}
-	if c.writer == "" {
-		c.writer, _, _ = strings.Cut(e.UserAgent, "/")
-	}
-	if listed {
-		return a.list(&c, e)
-	}
-	answer, err := e.answer()
-	switch {
-	case slices.Contains(otherAnswers, ref.Subresource):
-		s.skipped[replay.SkipSubresource]++
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case answer == nil:
-		// Nothing is lost of a deletion: the object that is gone is that which was known.
-		ok := e.ResponseStatus.Code == http.StatusOK && e.Level == "RequestResponse"
-		if ok && e.Verb == "delete" && ref.Name != "" {
-			c.typ = replay.TypeDeleted
-			return []*change{&c}, nil
-		}
-		s.skipped[replay.SkipNoContent]++
-		return nil, nil
-	}
-	var out []*change
-	for _, o := range answer {
-		one := c
-		one.object, one.typ = o, e.typeOf(o)
-		out = append(out, &one)
-	}
-	return out, nil
-}
-
-// listed reports whether an entry is a list of all objects of a kind that was answered. Whether the answer is complete,
-// it says itself.
-func (e *auditEvent) listed() bool {
-	ref := e.ObjectRef
-	if e.Verb != "list" || e.Stage != "ResponseComplete" || ref == nil {
-		return false
-	}
-	return e.ResponseStatus.Code == http.StatusOK && len(e.ResponseObject) > 0 &&
-		ref.Namespace == "" && ref.Name == "" && ref.Subresource == "" &&
-		!e.asked("labelSelector") && !e.asked("fieldSelector") && !e.asked("continue")
-}
-
-// list returns the change that is a list, nothing if it is not complete. What is no list, such as a table, is nothing
-// too.
-func (a *audit) list(c *change, e *auditEvent) ([]*change, error) {
-	doc := &document{text: e.ResponseObject}
-	list, err := parseEnvelope(doc)
-	if err != nil || !list.isList() || list.Kind == "List" {
-		return nil, err
-	}
-	var rest struct {
-		Metadata struct {
-			Continue string `json:"continue"`
-		} `json:"metadata"`
-	}
-	if err := utiljson.Unmarshal(doc.text, &rest); err != nil || rest.Metadata.Continue != "" {
-		return nil, err
-	}
-	texts, kind, err := list.contents(doc)
-	if err != nil {
-		return nil, err
-	}
-	c.list = &auditList{kind: kind, version: list.Metadata.ResourceVersion}
-	for _, text := range texts {
-		o, err := parseObject(text, kind)
-		if err != nil {
-			return nil, err
-		}
-		if o.meta.Name == "" || o.gvk != kind {
-			return nil, nil
-		}
-		c.list.items = append(c.list.items, o)
-	}
-	return []*change{c}, nil
-}
-
-// wrote reports whether an entry is a write of objects that succeeded.
-func (e *auditEvent) wrote() bool {
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code >= http.StatusBadRequest {
-		return false
-	}
-	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) {
-		return false
-	}
-	ref := e.ObjectRef
-	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) &&
-		!e.asked("dryRun")
-}
-
-// asked reports whether the request had a parameter, such as dryRun, which stores nothing.
-func (e *auditEvent) asked(parameter string) bool {
-	_, query, found := strings.Cut(e.RequestURI, "?")
-	if !found {
-		return false
-	}
-	values, err := url.ParseQuery(query)
-	return err == nil && values.Has(parameter)
-}
-
-// answer returns the objects of the answer: none if there is no answer, or if it is a Status.
-func (e *auditEvent) answer() ([]*object, error) {
-	if len(e.ResponseObject) == 0 || string(e.ResponseObject) == "null" {
-		return nil, nil
-	}
-	doc := &document{text: e.ResponseObject}
-	list, err := parseEnvelope(doc)
-	if err != nil {
-		return nil, err
-	}
-	if list.Kind == "Status" && list.APIVersion == "v1" {
-		return nil, nil
-	}
-	texts, kind, err := list.contents(doc)
-	if err != nil {
-		return nil, err
-	}
-	out := []*object{}
-	for _, text := range texts {
-		o, err := parseObject(text, kind)
-		if err != nil {
-			return nil, err
-		}
-		if o.meta.Name != "" {
-			out = append(out, o)
-		}
-	}
-	return out, nil
-}
-
-// typeOf returns what became of an object that the entry wrote.
-func (e *auditEvent) typeOf(o *object) replay.Type {
-	deletes := e.Verb == "delete" || e.Verb == "deletecollection"
-	// An object that waits for finalizers, or for its pod to end, is only marked. It is gone with the write that
-	// removes the last finalizer: see ShouldDeleteDuringUpdate in k8s.io/apiserver/pkg/registry/generic/registry.
-	deletion := o.deletion()
-	waits := deletion.marked && deletion.held
-	switch {
-	case deletes && !waits, deletion.marked && !waits:
-		return replay.TypeDeleted
-	case !deletes && e.ResponseStatus.Code == http.StatusCreated && e.ObjectRef.Subresource == "":
-		return replay.TypeAdded
-	default:
-		return replay.TypeModified
-	}
-}
-
-// deletion is what an object says of its deletion.
-type deletion struct {
-	marked bool // it is to be deleted
-	held   bool // it stays for now
-}
-
-// deletion returns what an object says of its deletion. What cannot be parsed stays.
-func (o *object) deletion() deletion {
-	var d struct {
-		Metadata struct {
-			DeletionTimestamp *string  `json:"deletionTimestamp"`
-			GracePeriod       int64    `json:"deletionGracePeriodSeconds"`
-			Finalizers        []string `json:"finalizers"`
-		} `json:"metadata"`
-	}
-	if err := utiljson.Unmarshal(o.text, &d); err != nil {
-		return deletion{marked: bytes.Contains(o.text, []byte("deletionTimestamp")), held: true}
-	}
-	out := deletion{
-		marked: d.Metadata.DeletionTimestamp != nil,
-		held:   len(d.Metadata.Finalizers) > 0 || d.Metadata.GracePeriod > 0,
-	}
-	if out.marked && !out.held && o.gvk.Group == "" && o.gvk.Kind == "Namespace" {
-		var namespace struct { // has finalizers of its own
-			Spec struct {
-				Finalizers []string `json:"finalizers"`
-			} `json:"spec"`
-		}
-		err := utiljson.Unmarshal(o.text, &namespace)
-		out.held = err != nil || len(namespace.Spec.Finalizers) > 0
-	}
-	return out
-}
-
-// emit emits the record of a change.
+// emit emits the records of a change.
 func (a *audit) emit(s *Source, c *change) error {
 	switch {
 	case c.list != nil:
 		return a.emitList(s, c)
+	case c.part != nil:
+		return a.emitPart(s, c)
 	case c.object == nil:
 		return a.emitGone(s, c)
 	}
-	stream := s.streamOf(c.object, c.resource.Resource, c.time).Number
+	return a.emitObject(s, c, c.object)
+}
+
+// emitObject emits the record of a change that made an object. A write that has changed nothing has the version that
+// was known, and is no change.
+func (a *audit) emitObject(s *Source, c *change, o *object) error {
+	stream := s.streamOf(o, c.resource.Resource, c.time).Number
 	a.streams[c.resource] = stream
-	r := c.object.record(c.typ, stream)
+	r := o.record(c.typeOf(o), stream)
 	r.Time, r.Writer = c.time, c.writer
+	before := a.known[r.Key()]
+	if before != nil && r.Type == replay.TypeModified && before.UID == r.UID && r.ResourceVersion != "" &&
+		before.ResourceVersion == r.ResourceVersion {
+		return nil
+	}
 	s.emit(r)
 	return a.keep(r)
 }
@@ -406,18 +146,102 @@ func (a *audit) emitList(s *Source, c *change) error {
 	return nil
 }
 
+// knownTo returns the last state of the object that a change names; nil if it is not known.
+func (a *audit) knownTo(c *change) *replay.Record {
+	known := a.known[replay.Key{Stream: a.streams[c.resource], Namespace: c.ref.Namespace, Name: c.ref.Name}]
+	if known == nil || c.ref.UID != "" && c.ref.UID != known.UID {
+		return nil
+	}
+	return known
+}
+
 // emitGone emits the record of a deletion of which only the name is known, with the last state of the object.
 func (a *audit) emitGone(s *Source, c *change) error {
-	k := replay.Key{Stream: a.streams[c.resource], Namespace: c.ref.Namespace, Name: c.ref.Name}
-	before := a.known[k]
-	if before == nil || c.ref.UID != "" && c.ref.UID != before.UID {
+	before := a.knownTo(c)
+	if before == nil {
 		s.skipped[replay.SkipNoContent]++
 		return nil
 	}
-	delete(a.known, k)
-	a.size -= int64(len(before.Object))
 	r := before.Clone()
 	r.Type, r.Time, r.Writer = replay.TypeDeleted, c.time, c.writer
 	s.emit(r)
-	return nil
+	return a.keep(r)
+}
+
+// objectPart is a part of an object that an answer has. One of its fields is set.
+type objectPart struct {
+	// metadata is a PartialObjectMetadata, which the garbage collector asks for.
+	metadata []byte
+	// scale is a Scale, by which autoscalers and `kubectl scale` change the number of replicas.
+	scale []byte
+}
+
+// emitPart emits the record of a change of a part of an object: the last state of the object with this part.
+func (a *audit) emitPart(s *Source, c *change) error {
+	before := a.knownTo(c)
+	if before == nil {
+		reason := replay.SkipNoContent
+		if c.part.scale != nil {
+			reason = replay.SkipSubresource
+		}
+		s.skipped[reason]++
+		return nil
+	}
+	text, err := c.part.mergedInto(before.Object)
+	if err != nil {
+		return fmt.Errorf("merging the answer into %q: %w", before.Name, err)
+	}
+	o, err := parseObject(text, s.streams.all[before.Stream-1].GVK())
+	if err != nil {
+		return fmt.Errorf("merging the answer into %q: %w", before.Name, err)
+	}
+	if o.meta.Name != before.Name || o.meta.Namespace != before.Namespace {
+		s.skipped[replay.SkipNoContent]++ // the answer is about another object
+		return nil
+	}
+	return a.emitObject(s, c, o)
+}
+
+// mergedInto returns an object with the part.
+func (p *objectPart) mergedInto(text []byte) ([]byte, error) {
+	var object struct {
+		content  map[string]any
+		metadata map[string]any
+	}
+	if err := utiljson.Unmarshal(text, &object.content); err != nil {
+		return nil, err
+	}
+	object.metadata, _ = object.content["metadata"].(map[string]any)
+	if p.metadata != nil {
+		var part struct {
+			Metadata map[string]any `json:"metadata"`
+		}
+		if err := utiljson.Unmarshal(p.metadata, &part); err != nil {
+			return nil, err
+		}
+		object.content["metadata"] = part.Metadata
+		return json.Marshal(object.content)
+	}
+	var part struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Spec struct {
+			Replicas int64 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(p.scale, &part); err != nil {
+		return nil, err
+	}
+	spec, _ := object.content["spec"].(map[string]any)
+	if spec == nil || object.metadata == nil || part.Metadata.ResourceVersion == "" {
+		return text, nil
+	}
+	// The generation counts changes of the spec.
+	if generation, ok := object.metadata["generation"].(int64); ok && spec["replicas"] != part.Spec.Replicas {
+		object.metadata["generation"] = generation + 1
+	}
+	object.metadata["resourceVersion"] = part.Metadata.ResourceVersion
+	spec["replicas"] = part.Spec.Replicas
+	return json.Marshal(object.content)
 }

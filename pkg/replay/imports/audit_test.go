@@ -25,6 +25,26 @@ func auditLine(verb, level string, code int, answer, rest string) string {
 
 func at(second string) string { return `,"stageTimestamp":"2026-01-02T03:04:` + second + `Z"` }
 
+// TestMergedParts: what is merged into an object is in it, and nothing else has changed.
+func TestMergedParts(t *testing.T) {
+	const object = `{"kind":"Deployment","metadata":{"generation":1,"name":"web","resourceVersion":"5"},"spec":{"paused":true,"replicas":1}}`
+	for _, tt := range []struct {
+		reason, object string
+		part           objectPart
+		want           string
+	}{
+		{"metadata replaces metadata", object, objectPart{metadata: []byte(`{"metadata":{"name":"web","resourceVersion":"6"}}`)}, `{"kind":"Deployment","metadata":{"name":"web","resourceVersion":"6"},"spec":{"paused":true,"replicas":1}}`},
+		{"a scale is a number of replicas, which is a new generation", object, objectPart{scale: []byte(`{"metadata":{"resourceVersion":"6"},"spec":{"replicas":3}}`)}, `{"kind":"Deployment","metadata":{"generation":2,"name":"web","resourceVersion":"6"},"spec":{"paused":true,"replicas":3}}`},
+		{"not if it is the same", object, objectPart{scale: []byte(`{"metadata":{"resourceVersion":"6"},"spec":{"replicas":1}}`)}, `{"kind":"Deployment","metadata":{"generation":1,"name":"web","resourceVersion":"6"},"spec":{"paused":true,"replicas":1}}`},
+		{"an object without a spec has no replicas", `{"metadata":{}}`, objectPart{scale: []byte(`{"metadata":{"resourceVersion":"6"},"spec":{"replicas":1}}`)}, `{"metadata":{}}`},
+	} {
+		got, err := tt.part.mergedInto([]byte(tt.object))
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, want %s: %v", tt.reason, got, tt.want, err)
+		}
+	}
+}
+
 func TestAudit(t *testing.T) {
 	pod := func(version, rest string) string { return objectText("Pod", "a", "web", version, rest) }
 	const (
@@ -104,6 +124,36 @@ func TestAudit(t *testing.T) {
 		{
 			"later than that it stays where it is, with the time of those before", created + auditLine("patch", full, 200, pod("7", ""), at("30")) + auditLine("patch", full, 200, pod("8", ""), at("40")) + auditLine("patch", full, 200, pod("6", ""), at("02")),
 			createdLines + "03:04:30.000 MODIFIED 1 a/web @7 by alice\n03:04:30.000 MODIFIED 1 a/web @6 by alice\n03:04:40.000 MODIFIED 1 a/web @8 by alice\n", nil,
+		},
+		{
+			"a write that changed nothing has the version that was known", created + auditLine("patch", full, 200, pod("5", ""), at("02")), createdLines, nil,
+		},
+		{
+			"the garbage collector asks for metadata only, which is merged into what is known",
+			auditLine("create", full, 201, pod("5", `,"finalizers":["x"]`), "") +
+				auditLine("patch", full, 200, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"a","uid":"u-web","resourceVersion":"6","finalizers":["x"],"deletionTimestamp":"2026-01-02T03:04:01Z"}}`, at("02")) +
+				auditLine("patch", full, 200, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"a","uid":"u-web","resourceVersion":"6","deletionTimestamp":"2026-01-02T03:04:01Z"}}`, at("03")),
+			createdLines + "03:04:02.000 MODIFIED 1 a/web @6 by alice\n03:04:03.000 DELETED 1 a/web @6 by alice\n", nil,
+		},
+		{
+			"of what is not known it is not enough", auditLine("patch", full, 200, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","namespace":"a"}}`, ""), "",
+			[]replay.Skipped{{Reason: replay.SkipNoContent, Count: 1}},
+		},
+		{
+			"a scale is merged, too", auditLine("create", full, 201, pod("5", `},"spec":{"replicas":1`), "") + auditLine("patch", full, 200, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","resourceVersion":"6"},"spec":{"replicas":3}}`,
+				`,"objectRef":{"resource":"pods","subresource":"scale","namespace":"a","name":"web","apiVersion":"v1"}`+at("02")),
+			createdLines + "03:04:02.000 MODIFIED 1 a/web @6 by alice\n", nil,
+		},
+		{
+			"of what is not known there is none", auditLine("patch", full, 200, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"}}`, `,"objectRef":{"resource":"pods","subresource":"scale","namespace":"a","name":"web","apiVersion":"v1"}`), "",
+			[]replay.Skipped{{Reason: replay.SkipSubresource, Count: 1}},
+		},
+		{
+			"of a collection, what runs or has finalizers is marked only, which its answer does not show",
+			auditLine("deletecollection", full, 200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"x"},"spec":{"nodeName":"n"},"status":{"phase":"Running"}},`+
+				`{"metadata":{"name":"y","namespace":"a"},"spec":{"nodeName":"n"},"status":{"phase":"Failed"}},{"metadata":{"name":"z","finalizers":["x"]}}]}`, ""),
+			"03:04:01.000 STREAM 1 v1 Pod pods namespaced\n03:04:01.000 DELETED 1 a/y by alice\n",
+			[]replay.Skipped{{Reason: replay.SkipNoContent, Count: 1}},
 		},
 		{
 			"webhooks get lists", `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[` + strings.TrimSpace(created) + `]}`, createdLines, nil,

@@ -4,5 +4,6 @@
 //
 // imports.go recognises the form and is the Source, documents.go finds the documents of JSON and YAML in an input,
 // compressed.go reads what is compressed, streams.go makes streams of kinds. watch.go, objects.go, manifests.go and
-// audit.go make the records of one form each, and reorder.go puts the entries of an audit log in order.
+// audit.go make the records of one form each; auditentry.go finds what an entry of an audit log changed, and reorder.go
+// puts these changes in order.
 package imports

@@ -5,8 +5,6 @@ import (
 	"container/heap"
 	"strconv"
 	"time"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 const (
@@ -42,17 +40,17 @@ func (c *change) name() objectName {
 	return n
 }
 
-// version returns the resource version of the object as a number; 0 if it is not known.
-func (c *change) version() uint64 {
-	if c.object == nil {
-		return 0
-	}
-	v, err := strconv.ParseUint(c.object.meta.ResourceVersion, 10, 64)
+// number returns the resource version of the answer as a number; 0 if it has none.
+func (c *change) number() uint64 {
+	v, err := strconv.ParseUint(c.version, 10, 64)
 	if err != nil {
 		return 0
 	}
 	return v
 }
+
+// deletes reports whether a change is a deletion: the version of its answer may be that of before.
+func (c *change) deletes() bool { return c.verb == "delete" || c.verb == "deletecollection" }
 
 // add adds a change.
 func (r *reorder) add(c *change) {
@@ -82,8 +80,8 @@ func (r *reorder) next(all bool) *change {
 	name := w.name()
 	same := r.byObject[name]
 	for _, other := range same {
-		a, b := other.version(), w.version()
-		if a != 0 && a < b && other.typ != replay.TypeDeleted {
+		a, b := other.number(), w.number()
+		if a != 0 && a < b && !other.deletes() {
 			w.swap(other)
 		}
 	}
