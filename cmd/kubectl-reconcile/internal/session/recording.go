@@ -64,7 +64,7 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	r.recorder, err = recorder.New(recorder.Options{
 		Sink: r.writer, Clock: clock.RealClock{}, Redactor: redactor,
 		Rediscover: func(ctx context.Context) ([]recorder.Selection, error) { return r.choose(ctx) },
-		Random: mathrand.Float64, //nolint:gosec // G404: it spreads requests over time
+		Random:     mathrand.Float64, //nolint:gosec // G404: it spreads requests over time
 	})
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
