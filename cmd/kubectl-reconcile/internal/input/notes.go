@@ -1,7 +1,8 @@
 package input
 
 import (
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"fmt"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -25,7 +26,10 @@ func FormNote(h replay.Header) string {
 func Notes(info *replay.Info) []string {
 	var out []string
 	for _, s := range info.Skipped {
-		n := cli.Plural(int(s.Count), "write")
+		n := fmt.Sprintf("%d writes", s.Count)
+		if s.Count == 1 {
+			n = "1 write"
+		}
 		switch s.Reason {
 		case replay.SkipNoContent:
 			out = append(out, n+" without content left out: their audit level is Metadata or Request, or what they "+
