@@ -2,9 +2,11 @@ package compare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -32,6 +34,8 @@ type event struct {
 	changes []inspect.Change
 	// generated is true for the creation of an object whose name the API may have made.
 	generated bool
+	// compared is set if the event is the recorded side of a Difference.
+	compared bool
 	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as good.
 	played, otherChoice bool
 }
@@ -244,12 +248,27 @@ func (l *recorded) attributeEvent(compared []string, state index, ev *event) err
 	case isEffect:
 		ev.effect, ev.changes = &made, c.changes()
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
-		ev.content = comparable(obj, c.verb)
+		ev.content = comparable(withDefaults(obj, ev.stream), c.verb)
 	case isUnattributed:
 		l.result.Unattributed++
 	case isInput:
 	}
 	return nil
+}
+
+// withDefaults returns an object with the defaults of its kind, which manifests and old versions of the API leave out.
+func withDefaults(obj fields, stream *replay.Stream) fields {
+	whole := maps.Clone(obj)
+	whole["apiVersion"], whole["kind"] = stream.GVK().GroupVersion().String(), stream.Kind
+	data, err := json.Marshal(whole)
+	if err != nil {
+		return obj
+	}
+	out, err := decode(data)
+	if err != nil {
+		return obj // a kind that this version does not know is compared as it is
+	}
+	return out
 }
 
 // who returns who made a change: by the trace for controllers that it has, else by attribute.

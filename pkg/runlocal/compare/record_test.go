@@ -131,7 +131,7 @@ func fromWrites(t *testing.T, server *api.Server, began time.Time) *replay.Memor
 	last := began
 	for _, w := range writes {
 		r := &replay.Record{
-			Type: replay.TypeModified,
+			Type:   replay.TypeModified,
 			Stream: numbers[w.Resource.GroupResource()], ResourceVersion: strconv.FormatUint(w.ResourceVersion, 10),
 		}
 		obj := w.After

@@ -259,10 +259,20 @@ func (c *causes) Record(e *trace.Event) {
 	}
 }
 
+// of returns why a reconcile was started; of one that is a retry, why the first attempt was.
 func (c *causes) of(id trace.ReconcileID) []trace.Cause {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.started[id]
+	causes := c.started[id]
+	for len(causes) > 0 && causes[0].Type == trace.CauseRetry && causes[0].Reconcile < id && causes[0].Reconcile != 0 {
+		id = causes[0].Reconcile
+		first := c.started[id]
+		if len(first) == 0 {
+			break
+		}
+		causes = slices.Concat(first, causes[1:])
+	}
+	return causes
 }
 
 // play runs the controllers on the recording.
@@ -685,8 +695,9 @@ func (r *run) playRest(ctx context.Context, ev *event) error {
 func (r *run) judge(ev *event, timed bool) {
 	k := r.key(keyID{ev.effect.controller, ev.effect.key})
 	switch {
-	case k.ended:
+	case k.ended && !ev.compared:
 		k.result.Uncompared++
+	case k.ended:
 	case ev.otherChoice:
 		k.result.Same++
 		k.result.Merged++
@@ -783,13 +794,13 @@ func (r *run) answer(_ context.Context, w *write) answer {
 			ev.otherChoice = true
 			return conflict(refusedChoice)
 		}
-		k.ended = true
+		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
 			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
 		}
 	case different:
-		k.ended = true
+		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
 			Fields: differences(ev.content, w.content),
@@ -825,7 +836,7 @@ func rankText(pod fields) string {
 	return contentText(fields{
 		"assigned": pod.text("spec", "nodeName") != "", "phase": pod.text("status", "phase"), "ready": ready,
 		"deleting": pod.isDeleting(), "labels": pod.at("metadata", "labels"),
-		"cost":     pod.text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
+		"cost": pod.text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
 	})
 }
 

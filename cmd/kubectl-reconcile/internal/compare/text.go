@@ -123,7 +123,7 @@ func (t *text) details(k *compare.Key) {
 // other writes the first difference of a key.
 func (t *text) other(d *compare.Difference) {
 	t.line("  recorded  %s%s", writeText(&d.Recorded), t.cause(d.Recorded.Causes))
-	t.line("  replayed  %s, but%s", writeText(&d.Replayed), t.cause(d.Replayed.Causes))
+	t.line("  replayed  %s with%s", writeText(&d.Replayed), t.cause(d.Replayed.Causes))
 	for i, f := range d.Fields {
 		if i == maxFields && !t.verbose {
 			t.line("    and %s more", cli.Plural(len(d.Fields)-i, "field"))
