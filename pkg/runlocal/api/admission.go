@@ -113,19 +113,36 @@ var _ admission.ConfigProvider = noConfig{}
 // ConfigFor implements admission.ConfigProvider: no plugin has a configuration.
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// admissionChain builds the plugins of o. It mirrors ApplyTo of k8s.io/apiserver/pkg/server/options/admission.go and
-// the initializers of CreateConfig in pkg/controlplane/apiserver/config.go.
-func (a *assembly) admissionChain() (admission.Interface, error) {
+// admissionChain builds the plugins of these names. It mirrors ApplyTo of
+// k8s.io/apiserver/pkg/server/options/admission.go.
+func (a *assembly) admissionChain(
+	names []string, initializers admission.PluginInitializers,
+) (admission.Interface, error) {
 	plugins := admission.NewPlugins()
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
 	kubeoptions.RegisterAllAdmissionPlugins(plugins)
+	decorators := admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
+	chain, err := plugins.NewFromPlugins(names, noConfig{}, initializers, decorators)
+	if err != nil {
+		return nil, fmt.Errorf("building the admission plugins: %w", err)
+	}
+	return admissionmetrics.WithStepMetrics(chain), nil
+}
 
+// basicInitializers returns what plugins need that call no webhooks and count no quotas: clients and informers.
+func (a *assembly) basicInitializers() admission.PluginInitializers {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(a.client.Discovery()))
-	initializers := admission.PluginInitializers{
+	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(a.serverID),
 		initializer.New(a.client, a.dynamic, a.informers, a.auth.authorizer, utilfeature.DefaultFeatureGate,
 			a.version, a.admissionCtx.Done(), mapper),
 	}
+}
+
+// initializers returns what all plugins need. It mirrors the initializers of CreateConfig in
+// pkg/controlplane/apiserver/config.go. Some of them add informers.
+func (a *assembly) initializers() (admission.PluginInitializers, error) {
+	out := a.basicInitializers()
 	controlplane := controlplaneadmission.Config{
 		ExternalInformers:    a.informers,
 		LoopbackClientConfig: a.loopback,
@@ -135,19 +152,11 @@ func (a *assembly) admissionChain() (admission.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the admission initializers: %w", err)
 	}
-	initializers = append(initializers, more...)
+	out = append(out, more...)
 	if more, err = (&kubeadmission.Config{}).New(); err != nil {
 		return nil, fmt.Errorf("building kube-apiserver's admission initializers: %w", err)
 	}
-	initializers = append(initializers, more...)
-
-	names := enabledPlugins(a.options.EnableAdmission, a.options.DisableAdmission)
-	decorators := admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
-	chain, err := plugins.NewFromPlugins(names, noConfig{}, initializers, decorators)
-	if err != nil {
-		return nil, fmt.Errorf("building the admission plugins: %w", err)
-	}
-	return admissionmetrics.WithStepMetrics(chain), nil
+	return append(out, more...), nil
 }
 
 // errNoAdmission is the answer to writes before the admission plugins exist.

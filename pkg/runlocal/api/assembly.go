@@ -123,7 +123,11 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0,
 		informers.WithTransform(dropManagedFields), informers.WithInformerName(s.informerName))
 	s.informers = a.informers
-	a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(a.informers.Discovery().V1().EndpointSlices())
+	forSlices := a.informers
+	if o.Recorded != nil { // its informers are only those of kinds that were recorded
+		forSlices = informers.NewSharedInformerFactory(a.client, 0)
+	}
+	a.endpointSlices, err = proxy.NewEndpointSliceIndexerGetter(forSlices.Discovery().V1().EndpointSlices())
 	if err != nil {
 		return nil, fmt.Errorf("building the getter of endpoint slices: %w", err)
 	}

@@ -10,6 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -32,7 +36,8 @@ type Recorded struct {
 	// Definitions are CustomResourceDefinitions of recorded kinds that were not recorded themselves. Clients do not see
 	// them. They are used only if the kind of definitions is not among Resources.
 	Definitions []StoredObject
-	// Writable lets clients write. Admission then is what needs no other kinds: none of kube-apiserver's plugins runs.
+	// Writable lets clients write. Of kube-apiserver's admission plugins those run whose kinds were recorded, and that
+	// neither count quotas nor call webhooks or evaluate policies.
 	Writable bool
 	// ReadOnly is the message of refused writes, "" for a default.
 	ReadOnly string
@@ -195,9 +200,53 @@ func (p *coreProvider) memoryAddresses() (map[core.IPFamily]ipallocator.Interfac
 	return allocators, familyOf(p.serviceRanges[0]), nil
 }
 
+// plugins returns the admission plugins of a writable server, in the order in which they run: those that read no kind
+// but the recorded ones.
+func (k recordedKinds) plugins() []string {
+	none := schema.GroupResource{}
+	reads := map[string]schema.GroupResource{
+		"NamespaceLifecycle":           corev1.Resource("namespaces"),
+		"LimitRanger":                  corev1.Resource("limitranges"),
+		"ServiceAccount":               corev1.Resource("serviceaccounts"),
+		"TaintNodesByCondition":        none,
+		"Priority":                     schedulingv1.Resource("priorityclasses"),
+		"DefaultTolerationSeconds":     none,
+		"DefaultStorageClass":          storagev1.Resource("storageclasses"),
+		"StorageObjectInUseProtection": none,
+		"RuntimeClass":                 nodev1.Resource("runtimeclasses"),
+		"DefaultIngressClass":          networkingv1.Resource("ingressclasses"),
+	}
+	var out []string
+	for _, plugin := range enabledPlugins(nil, nil) {
+		if kind, ok := reads[plugin]; ok && (kind == none || k.find(kind) != nil) {
+			out = append(out, plugin)
+		}
+	}
+	return out
+}
+
+// openRecordedAdmission builds the plugins of a writable server; a server that is read-only has none.
+func (s *Server) openRecordedAdmission(ctx context.Context, a *assembly) error {
+	var chain admission.Interface = admission.NewChainHandler()
+	if a.options.Recorded.Writable {
+		var err error
+		if chain, err = a.admissionChain(a.recorded.plugins(), a.basicInitializers()); err != nil {
+			return err
+		}
+		if err := s.fill(ctx, a.informers); err != nil {
+			return err
+		}
+		s.caches = startedCaches(a.informers)
+	}
+	a.gate.open(chain)
+	return nil
+}
+
 // startRecorded does what start does with Options.Recorded in place of making system objects and running controllers.
 func (s *Server) startRecorded(ctx context.Context, a *assembly) error {
-	a.gate.open(admission.NewChainHandler())
+	if err := s.openRecordedAdmission(ctx, a); err != nil {
+		return err
+	}
 	if err := s.runHooks(); err != nil {
 		return err
 	}

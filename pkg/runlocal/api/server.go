@@ -283,7 +283,11 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 	if err := s.fill(ctx, a.informers); err != nil {
 		return err
 	}
-	chain, err := a.admissionChain()
+	initializers, err := a.initializers()
+	if err != nil {
+		return err
+	}
+	chain, err := a.admissionChain(enabledPlugins(a.options.EnableAdmission, a.options.DisableAdmission), initializers)
 	if err != nil {
 		return err
 	}

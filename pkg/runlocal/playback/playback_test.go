@@ -489,6 +489,47 @@ func TestWritable(t *testing.T) {
 	}
 }
 
+// TestAdmission: of a copy that can be written the admission plugins run whose kinds were recorded.
+func TestAdmission(t *testing.T) {
+	config, _ := cluster(t)
+	p := newTape(t, config)
+	p.list(stream("", "v1", "Pod", "pods"))
+	if got := podIn(t, serve(t, &p.Memory, Options{Writable: true}), "nowhere"); got.Spec.ServiceAccountName != "" {
+		t.Errorf("service account %q, and none was recorded", got.Spec.ServiceAccountName)
+	}
+	for _, s := range []replay.Stream{
+		stream("", "v1", "Namespace", "namespaces"), stream("", "v1", "ServiceAccount", "serviceaccounts"),
+		stream("", "v1", "LimitRange", "limitranges"), stream("storage.k8s.io", "v1", "StorageClass", "storageclasses"),
+		stream("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
+		stream("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
+		stream("networking.k8s.io", "v1", "IngressClass", "ingressclasses"),
+		stream("", "v1", "Service", "services"), stream("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+	} {
+		p.list(s)
+	}
+	s := serve(t, &p.Memory, Options{Writable: true})
+	if got := podIn(t, s, "default"); got.Spec.ServiceAccountName != "default" || got.Spec.Priority == nil {
+		t.Errorf("a pod that was admitted without its defaults: %+v", got.Spec)
+	}
+	_, err := clientOf(t, s.Config()).CoreV1().Pods("nowhere").Create(t.Context(), pod("a"), metav1.CreateOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("a pod in a namespace that is not there: %v", err)
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	created, err := clientOf(t, s.Config()).CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
+	if err != nil || created.Spec.ClusterIP == "" {
+		t.Errorf("a Service that was created: %v, %v", created, err)
+	}
+}
+
+// podIn creates a pod.
+func podIn(t testing.TB, s *Server, namespace string) *corev1.Pod {
+	t.Helper()
+	return must[*corev1.Pod](t)(clientOf(t, s.Config()).CoreV1().Pods(namespace).Create(t.Context(), pod("a"),
+		metav1.CreateOptions{}))
+}
+
 // TestHandler: a caller decides which writes pass, and what becomes of each record.
 func TestHandler(t *testing.T) {
 	r := recordRollout(t)

@@ -88,14 +88,17 @@ func (s *Server) Status() Status {
 func (s *Server) status() Status {
 	out := Status{
 		Number: s.player.number, Records: s.info.Records, First: s.info.First, Last: s.info.Last,
-		Playing: s.timeline.playing, Speed: s.timeline.speed, Ended: s.timeline.end != nil,
+		Playing: s.timeline.playing, Speed: s.timeline.speed, Ended: s.isAtEnd(),
 		Writable: s.options.Writable, Written: s.written, Failed: s.kinds.failures,
 	}
 	if !s.info.First.IsZero() {
 		out.Time = s.timeline.now(s.clock)
 	}
-	if s.timeline.end != nil && !isEOF(s.timeline.end) {
+	switch {
+	case s.timeline.end != nil && !isEOF(s.timeline.end):
 		out.Problem = s.timeline.end.Error()
+	case out.Ended && s.info.Torn != nil:
+		out.Problem = s.info.Torn.Error()
 	}
 	return out
 }
@@ -120,11 +123,14 @@ func (s *Server) canPlay() error {
 	switch {
 	case s.written:
 		return ErrWritten
-	case s.timeline.end != nil:
+	case s.isAtEnd():
 		return ErrEnd
 	}
 	return nil
 }
+
+// isAtEnd reports whether no record follows.
+func (s *Server) isAtEnd() bool { return s.timeline.end != nil || s.player.number >= s.info.Records }
 
 // Pause makes time stand still.
 func (s *Server) Pause() {
