@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
@@ -97,6 +98,11 @@ func completeFromCluster(
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	noStreams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
+	var files []string
+	for _, file := range f.Recording.Files { // cobra parses the flags twice
+		files = cli.AppendUnique(files, file)
+	}
+	f.Recording.Files = files
 	connection, err := f.Connect(noStreams)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -60,7 +60,7 @@ func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener) {
 	f.Recording.open = open
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Recording.Files, "from", nil,
-		"read a recording in the place of a cluster: files of `record`, or what kubectl has printed; - is stdin")
+		"read a recording in the place of a cluster: files of record, or what kubectl has printed; - is stdin")
 	f.Recording.AddAt(flags)
 	_ = cmd.MarkFlagFilename("from")
 }

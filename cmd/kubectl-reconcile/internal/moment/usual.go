@@ -56,6 +56,9 @@ func usualKinds() []cluster.Kind {
 			Namespaced: strings.Contains(u.scope, "n"), HasStatus: strings.Contains(u.scope, "s"),
 			Verbs: []string{"delete", "get", "list", "watch"},
 		}
+		if u.kind == "Lease" { // hardly anything owns one: a tree is not incomplete without them
+			kind.Verbs = kind.Verbs[1:]
+		}
 		if u.shortNames != "" {
 			kind.ShortNames = strings.Split(u.shortNames, ",")
 		}
