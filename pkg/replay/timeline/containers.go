@@ -55,8 +55,8 @@ func containerChange(name string, before, after []byte) (ContainerChange, bool) 
 	from, old := containerState(before)
 	to, state := containerState(after)
 	out := ContainerChange{
-		Name: name, From: from, To: to, Reason: textOf(valueOf(state, "reason")), Message: textOf(valueOf(state, "message")),
-		ExitCode: numberOf(valueOf(state, "exitCode")),
+		Name: name, From: from, To: to, Reason: textOf(valueOf(state, "reason")),
+		Message: textOf(valueOf(state, "message")), ExitCode: numberOf(valueOf(state, "exitCode")),
 	}
 	if n := numberOf(valueOf(after, "restartCount")); n != nil {
 		out.Restarts = *n

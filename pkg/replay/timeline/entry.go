@@ -92,13 +92,14 @@ type Writer struct {
 	inspect.Writer
 	// User is the user who wrote, if the input is an audit log.
 	User string `json:"user,omitempty"`
-	// Controller and Reconcile are those of the session whose trace is in the recording, if one of its reconciles wrote.
+	// Controller and Reconcile are those of the session whose trace is in the recording, if one of its reconciles
+	// wrote.
 	Controller string `json:"controller,omitempty"`
 	Reconcile  uint64 `json:"reconcile,omitempty"`
 }
 
-// Name returns what the writer is called: the controller if it is known, else the user, else the manager. It is empty for
-// nil.
+// Name returns what the writer is called: the controller if it is known, else the user, else the manager. It is empty
+// for nil.
 func (w *Writer) Name() string {
 	switch {
 	case w == nil:
@@ -113,8 +114,8 @@ func (w *Writer) Name() string {
 
 // ObjectChange is what changed in an object, and how it is after it.
 type ObjectChange struct {
-	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are none.
-	// Values of Secrets are hidden.
+	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are
+	// none. Values of Secrets are hidden.
 	Fields []inspect.Change `json:"fields,omitempty"`
 	// Conditions are those whose status or reason changed; of an object that was added, all.
 	Conditions []ConditionChange `json:"conditions,omitempty"`
@@ -146,8 +147,8 @@ type ObjectChange struct {
 // ConditionChange is a condition whose status or reason changed.
 type ConditionChange struct {
 	Type string `json:"type"`
-	// From and To are statuses: True, False, Unknown or another text. From is empty for a new condition, To for one that
-	// is gone. They are the same if only the reason changed.
+	// From and To are statuses: True, False, Unknown or another text. From is empty for a new condition, To for one
+	// that is gone. They are the same if only the reason changed.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Reason and Message are those after the change, of a condition that is gone the last ones.

@@ -12,12 +12,13 @@ import (
 )
 
 // Filter selects entries. The zero value selects all. Each of its fields that is set must hold; of the values of one
-// field, one must. Entries that are about no object, such as gaps, are selected by Kinds and Types alone; those of lists
-// are left out if other fields are set.
+// field, one must. Entries that are about no object, such as gaps, are selected by Kinds and Types alone; those of
+// lists are left out if other fields are set.
 type Filter struct {
 	// Namespace is that of the object; empty means any. Cluster-scoped objects are in none.
 	Namespace string
-	// Kinds are names of kinds, as kubectl takes them: see matchesKind. Events are selected by what they are about, too.
+	// Kinds are names of kinds, as kubectl takes them: see matchesKind. Events are selected by what they are about,
+	// too.
 	Kinds []string
 	// Objects are single objects.
 	Objects []Name
@@ -97,10 +98,8 @@ func (f *Filter) selectsRecord(r *replay.Record, s *streamState) bool {
 
 // selectsObject reports whether an object is selected of which there may be no stream.
 func (f *Filter) selectsObject(o *Object) bool {
-	switch {
-	case f.Tree != nil && !f.Tree.has(o):
-		return false
-	case len(f.Kinds) > 0 && !slices.ContainsFunc(f.Kinds, func(k string) bool { return isKind(k, o.APIVersion, o.Kind) }):
+	isOfKind := func(name string) bool { return isKind(name, o.APIVersion, o.Kind) }
+	if f.Tree != nil && !f.Tree.has(o) || len(f.Kinds) > 0 && !slices.ContainsFunc(f.Kinds, isOfKind) {
 		return false
 	}
 	return len(f.Objects) == 0 || slices.ContainsFunc(f.Objects, func(n Name) bool { return n.is(o) })

@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// matchesKind reports whether a user may mean the kind of a stream by a name: its plural or singular name, a short name,
-// a category or its kind, alone or followed by .GROUP or .VERSION.GROUP. Case does not matter.
+// matchesKind reports whether a user may mean the kind of a stream by a name: its plural or singular name, a short
+// name, a category or its kind, alone or followed by .GROUP or .VERSION.GROUP. Case does not matter.
 func matchesKind(name string, s *replay.Stream) bool {
 	name = strings.ToLower(name)
 	for _, known := range namesOf(s) {

@@ -40,8 +40,8 @@ type Readiness struct {
 	Deleted bool `json:"deleted,omitempty"`
 	// Took is how long it took: until it was ready, deleted or changed again, or until the end of the recording.
 	Took trace.Duration `json:"took,omitempty"`
-	// Idle is the longest time in it without progress, that is without a change of its status or its numbers. IdleSince is
-	// when that began, and Stuck what its status was.
+	// Idle is the longest time in it without progress, that is without a change of its status or its numbers. IdleSince
+	// is when that began, and Stuck what its status was.
 	Idle      trace.Duration `json:"idle,omitempty"`
 	IdleSince time.Time      `json:"idleSince,omitzero"`
 	Stuck     string         `json:"stuck,omitempty"`
@@ -49,8 +49,8 @@ type Readiness struct {
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// isWorkload reports whether an entry is of an object whose readiness is of interest by itself: a workload, a claim or a
-// custom resource that no other object manages.
+// isWorkload reports whether an entry is of an object whose readiness is of interest by itself: a workload, a claim or
+// a custom resource that no other object manages.
 func isWorkload(e *Entry) bool {
 	if e.Type == Deleted || e.stream == nil {
 		return false

@@ -6,9 +6,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// Selection is a source of the records of another one that a filter selects: for what writes recordings in other formats.
-// It selects by objects, namespaces, kinds, trees and moments; Fields, Writers and Types are those of entries, and do not
-// matter. Records that are about no object are all there, so that a State of the selection is complete.
+// Selection is a source of the records of another one that a filter selects: for what writes recordings in other
+// formats. It selects by objects, namespaces, kinds, trees and moments; Fields, Writers and Types are those of entries,
+// and do not matter. Records that are about no object are all there, so that a State of the selection is complete.
 type Selection struct {
 	source       replay.Source
 	filter       Filter

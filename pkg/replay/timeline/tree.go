@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// Tree is what belongs to some objects: they, their dependents, the dependents of these and so on, at any time. It knows
-// what was added to it so far: Scan adds all of a recording.
+// Tree is what belongs to some objects: they, their dependents, the dependents of these and so on, at any time. It
+// knows what was added to it so far: Scan adds all of a recording.
 type Tree struct {
 	roots   []Name
 	members map[types.UID]bool

@@ -104,8 +104,8 @@ func lastOf(writers []*inspect.Writer) *inspect.Writer {
 }
 
 // ownerOfChanges returns the manager that owns fields that have changed: of several the last that wrote. It is nil if
-// values were only removed, which nobody owns. Times have a resolution of one second: what a manager writes twice in one
-// second does not change its entry.
+// values were only removed, which nobody owns. Times have a resolution of one second: what a manager writes twice in
+// one second does not change its entry.
 func ownerOfChanges(after *document, d difference) *inspect.Writer {
 	raw := after.meta("managedFields")
 	var fields []any

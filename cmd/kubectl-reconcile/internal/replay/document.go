@@ -44,5 +44,8 @@ func (o *Options) sink(out io.Writer, t *timeline.Timeline) sink {
 }
 
 func (o *Options) printer(out io.Writer, t *timeline.Timeline) *printer {
-	return &printer{out: out, palette: o.palette, width: o.width, verbose: o.verbose, allFields: o.allFields, namespaces: t.SeveralNamespaces}
+	return &printer{
+		out: out, palette: o.palette, width: o.width, verbose: o.verbose, allFields: o.allFields,
+		namespaces: t.SeveralNamespaces,
+	}
 }

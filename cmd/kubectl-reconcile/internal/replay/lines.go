@@ -164,7 +164,8 @@ func byText(w *timeline.Writer) string {
 
 func (p *printer) event(e *timeline.Entry) {
 	if e.Event == nil {
-		p.line(e, e.Object.Namespace, objectText(e.Object), p.palette.Trouble("unreadable: "+render.Escape(e.Problem)), "")
+		text := p.palette.Trouble("unreadable: " + render.Escape(e.Problem))
+		p.line(e, e.Object.Namespace, objectText(e.Object), text, "")
 		return
 	}
 	text := render.Escape(e.Event.Reason)

@@ -20,8 +20,8 @@ type read struct {
 	err    error
 }
 
-// newLive returns a recording that ends with ctx. The goroutine that reads ends after the next record, the input, or the
-// process. Seek and Rewind must not be called.
+// newLive returns a recording that ends with ctx. The goroutine that reads ends after the next record, the input, or
+// the process. Seek and Rewind must not be called.
 func newLive(ctx context.Context, recording replay.Recording) *live {
 	l := &live{Recording: recording, done: ctx.Done(), reads: make(chan read)}
 	go func() {

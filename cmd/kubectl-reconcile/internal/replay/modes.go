@@ -52,8 +52,8 @@ func (f *Flags) mode() (mode, error) {
 		mode  mode
 		given bool
 	}{
-		{modeServe, f.serve.Given()}, {modeCompare, f.compare.Given()}, {modeSummary, f.summary}, {modeFollow, f.follow},
-		{modeExport, slices.Contains(outputs[modeExport], f.output)},
+		{modeServe, f.serve.Given()}, {modeCompare, f.compare.Given()}, {modeSummary, f.summary},
+		{modeFollow, f.follow}, {modeExport, slices.Contains(outputs[modeExport], f.output)},
 	} {
 		if one.given {
 			given = append(given, one.mode)

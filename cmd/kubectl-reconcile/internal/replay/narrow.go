@@ -26,7 +26,8 @@ func (f *narrowFlags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.objects, "object", nil, "only this object, as TYPE/NAME, and Events about it")
 	flags.StringSliceVar(&f.trees, "tree", nil,
 		"only this object, as TYPE/NAME, its dependents and theirs, whenever they were that, and Events about them")
-	flags.StringSliceVar(&f.kinds, "kind", nil, "only objects of this kind, such as pods or deploy, and Events about them")
+	flags.StringSliceVar(&f.kinds, "kind", nil,
+		"only objects of this kind, such as pods or deploy, and Events about them")
 	flags.StringSliceVar(&f.fields, "field", nil,
 		"only changes of this field or what is below it, such as spec.replicas or status.conditions[Ready]")
 	flags.StringSliceVar(&f.writers, "writer", nil,
@@ -76,7 +77,8 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 		path, err := inspect.ParseFieldPath(text)
 		if err != nil {
 			return out, cli.WithHint(fmt.Errorf("--field: %w", err),
-				"for example spec.replicas, spec.template.spec.containers[web].image or metadata.labels[app.kubernetes.io/name]")
+				"for example spec.replicas, spec.template.spec.containers[web].image or "+
+					"metadata.labels[app.kubernetes.io/name]")
 		}
 		out.filter.Fields = append(out.filter.Fields, path.String())
 	}

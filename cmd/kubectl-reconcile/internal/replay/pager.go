@@ -26,8 +26,8 @@ func pagerCommand(getenv func(string) string) string {
 // errPagerEnded is the error of a write to a pager that its user has ended: all is well then.
 var errPagerEnded = errors.New("the pager has ended")
 
-// paged is a writer that gives its text to a pager once it is longer than the screen. It must be closed, and must not be
-// used concurrently.
+// paged is a writer that gives its text to a pager once it is longer than the screen. It must be closed, and must not
+// be used concurrently.
 type paged struct {
 	streams genericiooptions.IOStreams
 	command string // empty for no pager
@@ -56,7 +56,8 @@ func startPager(
 	ctx context.Context, streams genericiooptions.IOStreams, command string,
 ) (*exec.Cmd, io.WriteCloser, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // the user names the program
-	cmd.Cancel = func() error { return nil }             // Ctrl-C is a key of the pager: it must not be killed, it owns the terminal
+	// Ctrl-C is a key of the pager, which owns the terminal: it must not be killed.
+	cmd.Cancel = func() error { return nil }
 	cmd.Stdout, cmd.Stderr = streams.Out, streams.ErrOut
 	cmd.Env = os.Environ()
 	if os.Getenv("LESS") == "" {

@@ -65,8 +65,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [FILE…|-] [-- COMMAND [ARGS…]]",
 		Short: "Show what happened in a recording: what changed, when and by whom",
-		Long: `Show what happened in a recording, one line for each change: when, which object, what changed in it, and who
-wrote that. Recordings are files that ` + "`kubectl reconcile record`" + ` wrote, or the output of
+		Long: `Show what happened in a recording, one line for each change: when, which object, what changed in it,
+and who wrote that. Recordings are files that ` + "`kubectl reconcile record`" + ` wrote, or the output of
 ` + "`kubectl get -w -o json`" + `, lists, manifests and audit logs; - is stdin. Several are merged.
 
 Fields that change with every write, such as managedFields and heartbeats, are left out. The exit code is 0, or more
@@ -81,6 +81,9 @@ than 1 after an error.`,
 		return cli.WithExitCode(f.run(cmd.Context(), streams, args, command), errorCode)
 	}
 	f.addTo(cmd)
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // files
+	}
 	return cmd
 }
 
@@ -91,8 +94,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.compare.AddTo(cmd)
 	flags.StringVarP(&f.output, "output", "o", "",
 		"output format: json, a line for each entry, with --summary and --controller a document, also as yaml; or the "+
-			"recording itself: watch, as kubectl get -w prints it, audit, an audit log, or manifests, the objects at the end "+
-			"or at --at")
+			"recording itself: watch, as kubectl get -w prints it, audit, an audit log, or manifests, the objects at "+
+			"the end or at --at")
 	flags.BoolVar(&f.clean, "clean", false,
 		"with -o manifests, leave out what only the API server writes, for kubectl apply")
 	flags.StringVar(&f.at, "at", "",
@@ -106,7 +109,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.existing, "existing", false, "a line for each object that was there at the start")
 	flags.BoolVar(&f.allFields, "all-fields", false,
 		"also fields that change with every write: managedFields, resourceVersion, heartbeats")
-	flags.CountVarP(&f.verbosity, "verbose", "v", "show all fields of a change, messages of conditions, the numbers of records, and reconciles that wrote nothing")
+	flags.CountVarP(&f.verbosity, "verbose", "v",
+		"show all fields of a change, messages of conditions, the numbers of records, and reconciles that wrote "+
+			"nothing")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "output", replayOutputs...)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))

@@ -162,8 +162,8 @@ func readinessRows(sum *timeline.Summary) [][]render.Cell {
 	for i := range sum.Readiness {
 		r := &sum.Readiness[i]
 		why := map[timeline.ReadyCause]string{
-			timeline.ReadyCreated: "created", timeline.ReadySpecChanged: "spec changed", timeline.ReadyLost: "was ready",
-			timeline.ReadyExisting: "at the start",
+			timeline.ReadyCreated: "created", timeline.ReadySpecChanged: "spec changed",
+			timeline.ReadyLost: "was ready", timeline.ReadyExisting: "at the start",
 		}[r.Cause]
 		if r.Cause == timeline.ReadySpecChanged && r.Generation != nil {
 			why = fmt.Sprintf("generation %d", *r.Generation)
@@ -264,7 +264,8 @@ func writerRows(sum *timeline.Summary) [][]render.Cell {
 func controllerRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for _, c := range sum.Controllers {
-		out = append(out, plain(c.Controller, number(c.Reconciles), number(c.Failed), number(c.Writes), number(c.Refused)))
+		out = append(out, plain(
+			c.Controller, number(c.Reconciles), number(c.Failed), number(c.Writes), number(c.Refused)))
 	}
 	return out
 }
@@ -272,7 +273,8 @@ func controllerRows(sum *timeline.Summary) [][]render.Cell {
 func eventRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for _, e := range sum.Events {
-		row := plain(e.Type, e.Reason, strconv.FormatInt(e.Count, 10), number(e.Objects), e.By, render.Cut(e.Last, 2*maxMessage))
+		row := plain(e.Type, e.Reason, strconv.FormatInt(e.Count, 10), number(e.Objects), e.By,
+			render.Cut(e.Last, 2*maxMessage))
 		if e.Type != "Normal" {
 			row[0].Tone = render.ToneTrouble
 		}
