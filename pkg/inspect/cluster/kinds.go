@@ -101,8 +101,8 @@ func (k *Kinds) Collected() []Kind {
 	return slices.DeleteFunc(k.All(), func(kind Kind) bool { return !kind.Collected() })
 }
 
-// With returns kinds which have others, too, those that are there already left out: kinds that the server does not serve
-// and that users may ask for all the same.
+// With returns kinds which have others, too: those that the server does not serve and that users may ask for all the
+// same. Of a kind that is served already, no other version is added.
 func (k *Kinds) With(others []Kind) *Kinds {
 	out := &Kinds{
 		served: slices.Clone(k.served), preferred: slices.Clone(k.preferred), incomplete: k.incomplete,

@@ -196,3 +196,31 @@ func TestLookup(t *testing.T) {
 		}
 	}
 }
+
+// TestKindsWith: kinds of others are found by their names, and take no other's place.
+func TestKindsWith(t *testing.T) {
+	pod := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", ShortNames: []string{"po"}}
+	old := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1beta1", Kind: "Pod"}, Resource: "pods"}
+	node := Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Resource: "nodes"}
+	kinds := (&Kinds{}).With([]Kind{pod})
+	both := kinds.With([]Kind{old, node})
+	for _, tt := range []struct {
+		reason string
+		kinds  *Kinds
+		want   []string
+	}{
+		{"those that it had are not changed", kinds, []string{"v1 Pod"}},
+		{"another kind, and no other version", both, []string{"v1 Node", "v1 Pod"}},
+	} {
+		var got []string
+		for _, kind := range tt.kinds.All() {
+			got = append(got, kind.Version+" "+kind.Kind)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.reason, got, tt.want)
+		}
+	}
+	if kind, err := both.Resolve("po"); err != nil || kind.Version != "v1" {
+		t.Errorf("po is %v: %v", kind, err)
+	}
+}

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Comparison is what `diff --from FILE --at MOMENT --to MOMENT -o json` prints: how the objects of a recording differ at
-// two moments. Values of Secrets are hidden.
+// Comparison is what `diff --from FILE --at MOMENT --to MOMENT -o json` prints: how the objects of a recording differ
+// at two moments. Values of Secrets are hidden.
 type Comparison struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

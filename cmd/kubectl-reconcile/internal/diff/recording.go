@@ -25,8 +25,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// recorded reports whether the files of --from are read as recordings: if a moment of them is named, or if they are some
-// by their content. The streams it returns are to be used from then on: the beginning of stdin was read.
+// recorded reports whether the files of --from are read as recordings: if a moment of them is named, or if they are
+// some by their content. The streams it returns are to be used from then on: the beginning of stdin was read.
 func (f *Flags) recorded(streams genericiooptions.IOStreams) (bool, genericiooptions.IOStreams, error) {
 	given := f.at != "" || f.to != ""
 	if len(f.from) == 0 && given {
@@ -126,8 +126,9 @@ func badSelector(text string, err error) error {
 		"for example app=web,tier!=test or 'app in (a,b)'")
 }
 
-// readMoment returns the objects that a recording has at a moment, as a plan begins with them. Their times are moved, so
-// that the moment is now: else every deadline would have passed. What the recording does not have is written to stderr.
+// readMoment returns the objects that a recording has at a moment, as a plan begins with them. Their times are moved,
+// so that the moment is now: else every deadline would have passed. What the recording does not have is written to
+// stderr.
 func readMoment(
 	streams genericiooptions.IOStreams, files []string, at string, now clock.PassiveClock,
 ) (manifests []runlocal.Manifest, moved time.Duration, err error) {

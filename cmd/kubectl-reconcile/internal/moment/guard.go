@@ -92,7 +92,8 @@ func notRecorded(req *http.Request) *http.Response {
 func refusal(req *http.Request, code int, reason metav1.StatusReason, message string) *http.Response {
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Reason: reason, Message: message, Code: int32(code), //nolint:gosec // a constant
+		Status:   metav1.StatusFailure, Reason: reason, Message: message,
+		Code: int32(code), //nolint:gosec // a constant
 	})
 	if err != nil {
 		body = nil // cannot happen

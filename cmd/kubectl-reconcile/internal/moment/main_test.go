@@ -1,7 +1,6 @@
 package moment
 
 import (
-	"os"
 	"testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -13,5 +12,5 @@ func TestMain(m *testing.M) {
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	m.Run()
 }

@@ -41,7 +41,8 @@ func notes(info *replay.Info, m replay.Moment, state *replay.State, absent []abs
 		}
 	}
 	if len(unlisted) > 0 {
-		out = append(out, fmt.Sprintf("incomplete: the first list of %s had not come to its end", cli.Enumerate(unlisted)))
+		out = append(out,
+			fmt.Sprintf("incomplete: the first list of %s had not come to its end", cli.Enumerate(unlisted)))
 	}
 	for _, a := range absent {
 		what := a.resource.String()

@@ -77,8 +77,8 @@ func kindOf(s *replay.Stream) cluster.Kind {
 	}
 }
 
-// Kinds returns the kinds that were recorded up to any of several states, and those that a cluster has in any case. Names
-// that were not recorded, as by imports, are those of the latter.
+// Kinds returns the kinds that were recorded up to any of several states, and those that a cluster has in any case.
+// Names that were not recorded, as by imports, are those of the latter.
 func Kinds(states ...*replay.State) *cluster.Kinds {
 	kinds, usual := &cluster.Kinds{}, usualKinds()
 	for _, state := range states {

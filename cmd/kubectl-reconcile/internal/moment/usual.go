@@ -9,7 +9,8 @@ import (
 )
 
 // usualTable has the kinds that clusters have and that explain how others are doing: version, kind, resource and short
-// names, which are separated by commas. In the first column, n is for kinds in namespaces and s for those with a status.
+// names, which are separated by commas. In the first column, n is for kinds in namespaces and s for those with a
+// status.
 var usualTable = []struct{ scope, groupVersion, kind, resource, shortNames string }{
 	{"n", "v1", "ConfigMap", "configmaps", "cm"},
 	{"n", "v1", "Event", "events", "ev"},
