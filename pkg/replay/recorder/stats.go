@@ -17,8 +17,8 @@ type Stats struct {
 	Dropped int64
 	// Streams is how many were listed, Watching how many are being watched.
 	Streams, Watching int
-	// Gaps are the times without the server, in the order of their ends. Gaps of several streams at the same time for
-	// the same reason are one.
+	// Gaps are the times without the server, in the order of their first ends. Gaps of several streams at the same time
+	// are one, but for a sleep.
 	Gaps []GapSpan
 	// Last is the time of the last record.
 	Last time.Time
@@ -26,6 +26,7 @@ type Stats struct {
 
 // GapSpan is a gap of one or several streams.
 type GapSpan struct {
+	// Reason is GapUnreachable if that is the reason of any stream.
 	Reason      replay.GapReason
 	Since, Till time.Time
 	// Complete is true if no event of any stream was lost.
@@ -52,22 +53,37 @@ func (s *Stats) count(r *replay.Record) {
 	}
 }
 
-// countGap adds a gap to the last one of the same reason if they overlap.
+// countGap adds a gap to an earlier one if they overlap.
 func (s *Stats) countGap(r *replay.Record) {
-	streams := min(r.Stream, 1)
+	span := GapSpan{r.Gap.Reason, r.Gap.Since, r.Time, r.Gap.Complete, min(r.Stream, 1)}
 	for i := len(s.Gaps) - 1; i >= 0; i-- {
-		g := &s.Gaps[i]
-		if g.Reason == r.Gap.Reason && !r.Gap.Since.After(g.Till) {
-			g.Complete = g.Complete && r.Gap.Complete
-			g.Streams += streams
-			if r.Gap.Since.Before(g.Since) {
-				g.Since = r.Gap.Since
-			}
-			g.Till = r.Time
+		if s.Gaps[i].overlaps(&span) {
+			s.Gaps[i].add(&span)
 			return
 		}
 	}
 	if len(s.Gaps) < maxGapSpans {
-		s.Gaps = append(s.Gaps, GapSpan{r.Gap.Reason, r.Gap.Since, r.Time, r.Gap.Complete, streams})
+		s.Gaps = append(s.Gaps, span)
+	}
+}
+
+// overlaps reports whether two gaps are of the same outage. A sleep is one by itself.
+func (g *GapSpan) overlaps(other *GapSpan) bool {
+	sleeps := (g.Reason == replay.GapSleep) != (other.Reason == replay.GapSleep)
+	return !sleeps && !other.Since.After(g.Till) && !g.Since.After(other.Till)
+}
+
+// add makes g a gap that has the other in it.
+func (g *GapSpan) add(other *GapSpan) {
+	if other.Reason == replay.GapUnreachable {
+		g.Reason = replay.GapUnreachable
+	}
+	g.Complete = g.Complete && other.Complete
+	g.Streams += other.Streams
+	if other.Since.Before(g.Since) {
+		g.Since = other.Since
+	}
+	if other.Till.After(g.Till) {
+		g.Till = other.Till
 	}
 }
