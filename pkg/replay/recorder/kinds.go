@@ -8,8 +8,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// workloadResources are what Choose returns besides custom resources: what the controllers of workloads, of their storage
-// and of their networks work on and read, and Events. Leases are left out: they are heartbeats.
+// workloadResources are what Choose returns besides custom resources: what the controllers of workloads, of their
+// storage and of their networks work on and read, and Events. Leases are left out: they are heartbeats.
 func workloadResources() map[schema.GroupResource]bool {
 	out := map[schema.GroupResource]bool{crdResource(): true}
 	for group, resources := range map[string][]string{
@@ -47,13 +47,13 @@ func crdResource() schema.GroupResource {
 
 // Choice is what to choose of the kinds that a server has.
 type Choice struct {
-	// All chooses all kinds; else those that workloads consist of and depend on, Events, and custom resources with their
-	// definitions.
+	// All chooses all kinds; else those that workloads consist of and depend on, Events, and custom resources with
+	// their definitions.
 	All bool
 	// Namespaces are those of namespaced kinds; none is all.
 	Namespaces []string
-	// Labels and Fields select among namespaced objects other than Events: what controllers need besides is of no use in
-	// part.
+	// Labels and Fields select among namespaced objects other than Events: what controllers need besides is of no use
+	// in part.
 	Labels, Fields string
 }
 

@@ -10,8 +10,8 @@ import (
 // knownObject is the last state of an object that was written.
 type knownObject struct {
 	uid, version string
-	// object is its JSON, compressed if packed is true: most objects of a cluster do not change while it is recorded. It
-	// is never changed.
+	// object is its JSON, compressed if packed is true: most objects of a cluster do not change while it is recorded.
+	// It is never changed.
 	object []byte
 	packed bool
 }

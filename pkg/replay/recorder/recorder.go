@@ -41,8 +41,8 @@ type Options struct {
 	Clock clock.WithTickerAndDelayedExecution
 	// Redactor is nil if all is recorded as it is.
 	Redactor Redactor
-	// Random returns a number between 0 and 1, by which the times between attempts differ: many recorders must not ask a
-	// server that comes back all at once. Nil is as if it always returned 1.
+	// Random returns a number between 0 and 1, by which the times between attempts differ: many recorders must not ask
+	// a server that comes back all at once. Nil is as if it always returned 1.
 	Random func() float64
 	// Rediscover returns what else is to be recorded of the kinds that are served at the time. It is called after
 	// CustomResourceDefinitions have changed; selections that are recorded already are left out. Nil adds none.

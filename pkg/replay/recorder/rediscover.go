@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// rediscoveryPauses are when kinds are discovered again after a CustomResourceDefinition has changed: a server lists its
-// kind a little after it was accepted.
+// rediscoveryPauses are when kinds are discovered again after a CustomResourceDefinition has changed: a server lists
+// its kind a little after it was accepted.
 var rediscoveryPauses = [...]time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
 
 // kindsChanged is called when an object of a selection has changed.

@@ -90,8 +90,8 @@ func (s *stream) record(as replay.Type, i *item) *replay.Record {
 }
 
 // differences returns what has changed between what is known and a list, as changes in the order of their resource
-// versions. A deletion has the last version of the object that is known, and a resource version by which it was deleted:
-// that of the list, or the one before the object that has the same name now.
+// versions. A deletion has the last version of the object that is known, and a resource version by which it was
+// deleted: that of the list, or the one before the object that has the same name now.
 func (s *stream) differences(items []item, version string) ([]*replay.Record, error) {
 	known := s.recorder.journal.known(s.number)
 	var out []*replay.Record

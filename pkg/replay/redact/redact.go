@@ -1,9 +1,10 @@
 // Package redact replaces what must not be in a recording by placeholders: the values of Secrets, and what rules name.
 // It edits the JSON of objects in place: all other bytes stay as the server wrote them.
 //
-// A placeholder is redacted-XXXXXXXX, with eight hexadecimal digits of a keyed hash of the value: equal values have equal
-// placeholders, so that a change is still seen as one, and without the key, which is random and never stored, the value
-// cannot be guessed and tried. Where the API has bytes, which are base64 in JSON, the placeholder is that text in base64.
+// A placeholder is redacted-XXXXXXXX, with eight hexadecimal digits of a keyed hash of the value: equal values have
+// equal placeholders, so that a change is still seen as one, and without the key, which is random and never stored, the
+// value cannot be guessed and tried. Where the API has bytes, which are base64 in JSON, the placeholder is that text in
+// base64.
 //
 // redact.go has the Redactor, walk.go how it finds values in JSON, rule.go the rules.
 package redact
@@ -41,8 +42,8 @@ func New(random io.Reader, rules []Rule) (*Redactor, error) {
 	return r, nil
 }
 
-// Redact returns the object, of a stream, with placeholders, or object itself if there is nothing to redact. It does not
-// change object. An error means that it cannot be sure to have found all: the object must not be recorded.
+// Redact returns the object, of a stream, with placeholders, or object itself if there is nothing to redact. It does
+// not change object. An error means that it cannot be sure to have found all: the object must not be recorded.
 func (r *Redactor) Redact(stream *replay.Stream, object []byte) ([]byte, error) {
 	p := r.plan(stream)
 	if len(p.paths) == 0 && len(p.patterns) == 0 {

@@ -61,10 +61,10 @@ func (r *Rule) Matches(stream *replay.Stream) bool {
 	return false
 }
 
-// ParseRule parses a rule: TYPE:PATH, or /PATTERN/, a regular expression whose matches are redacted in all texts. TYPE is
-// a name of a kind as kubectl takes it, maybe with its group, or * for all. PATH is written as in kubectl's jsonpath:
-// fields separated by dots, a dot in a key as \. or the key as ['key'], [0] or [*] for elements of lists, and * for
-// anything. A list on the way is followed into all elements.
+// ParseRule parses a rule: TYPE:PATH, or /PATTERN/, a regular expression whose matches are redacted in all texts. TYPE
+// is a name of a kind as kubectl takes it, maybe with its group, or * for all. PATH is written as in kubectl's
+// jsonpath: fields separated by dots, a dot in a key as \. or the key as ['key'], [0] or [*] for elements of lists, and
+// * for anything. A list on the way is followed into all elements.
 func ParseRule(text string) (Rule, error) {
 	if pattern, ok := strings.CutPrefix(text, "/"); ok {
 		return parsePattern(text, pattern)

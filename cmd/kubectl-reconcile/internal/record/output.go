@@ -144,7 +144,8 @@ func (o *output) open() error {
 	return nil
 }
 
-// createFile creates a file that only the user can read. It follows no symbolic link. What exists is replaced with force.
+// createFile creates a file that only the user can read. It follows no symbolic link. What exists is replaced with
+// force.
 func createFile(path string, force bool) (*os.File, error) {
 	if isDevice(path) {
 		return os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // G304: the user names it
@@ -228,8 +229,8 @@ func (o *output) Full() bool {
 	return o.options.rotate > 0 && o.current.n >= max(o.options.rotate, 2*o.base)
 }
 
-// Next implements recorder.Rotator: it completes the file and begins the next one, and with --max-size deletes the oldest
-// if they are too large together, so that there is room for one more.
+// Next implements recorder.Rotator: it completes the file and begins the next one, and with --max-size deletes the
+// oldest if they are too large together, so that there is room for one more.
 func (o *output) Next() error {
 	following := o.options.path + "." + strconv.Itoa(o.number+1)
 	end := &replay.Record{Type: replay.TypeEnd, Message: "continued in " + base(following)}

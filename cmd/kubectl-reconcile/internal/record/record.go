@@ -95,8 +95,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.rotate, "rotate", "",
 		"go on in another file after this much, such as 100Mi: FILE.1, FILE.2 and so on, each a whole recording")
 	flags.StringArrayVar(&f.redact, "redact", nil,
-		"redact more than the values of Secrets: TYPE:PATH, such as configmaps:data.password or '*:metadata.annotations.x', "+
-			"or /REGEXP/ for what matches in any text; may be repeated")
+		"redact more than the values of Secrets: TYPE:PATH, such as configmaps:data.password or "+
+			"'*:metadata.annotations.x', or /REGEXP/ for what matches in any text; may be repeated")
 	flags.BoolVar(&f.noRedact, "no-redact", false, "record all as it is, the values of Secrets too")
 	flags.BoolVar(&f.force, "force", false, "replace the file if it exists")
 	f.cluster.AddTo(cmd)
@@ -141,7 +141,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if o.connection, err = f.cluster.Connect(streams); err != nil {
 		return nil, err
 	}
-	o.connection.Config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated: they are recorded all the same
+	// Warnings are about kinds that are deprecated, which are recorded all the same.
+	o.connection.Config.WarningHandler = rest.NoWarnings{}
 	if !f.allNamespaces {
 		o.what.namespace = o.connection.Namespace
 	}
@@ -239,8 +240,8 @@ func (f *Flags) request(args []string) (request, error) {
 	return out, out.validate(f.allNamespaces)
 }
 
-// given returns the flags that chose what is recorded, and how, in the order of their names, and then the arguments. The
-// patterns of --redact are left out: they may say what they hide.
+// given returns the flags that chose what is recorded, and how, in the order of their names, and then the arguments.
+// The patterns of --redact are left out: they may say what they hide.
 func (f *Flags) given(args []string) []string {
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connect.NewFlags().Config.AddFlags(connection)

@@ -42,7 +42,8 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(o.Record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the user names it
+	//nolint:gosec // G304: the user names it
+	file, err := os.OpenFile(o.Record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, cli.WithHint(fmt.Errorf("%s exists already", o.Record),

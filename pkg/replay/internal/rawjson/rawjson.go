@@ -53,8 +53,8 @@ func (s *Scanner) blanks() {
 	}
 }
 
-// Peek returns the first byte of the next value, which tells what it is: '{', '[', '"', 't', 'f', 'n', or else a number;
-// 0 at the end of the document.
+// Peek returns the first byte of the next value, which tells what it is: '{', '[', '"', 't', 'f', 'n', or else a
+// number; 0 at the end of the document.
 func (s *Scanner) Peek() byte {
 	s.blanks()
 	if s.at >= len(s.data) {
