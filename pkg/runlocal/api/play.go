@@ -45,8 +45,8 @@ type PlayedEvent struct {
 }
 
 // Play publishes an event below the REST layer, in a server with Options.Recorded, and returns the resource version
-// that clients see: that of the event, unless clients have seen a higher one of the resource. A change of an object that
-// is not there creates it. It must not be called concurrently with Play and Replace for the same resource.
+// that clients see: that of the event, unless clients have seen a higher one of the resource. A change of an object
+// that is not there creates it. It must not be called concurrently with Play and Replace for the same resource.
 func (s *Server) Play(ctx context.Context, ev PlayedEvent) (uint64, error) {
 	storage, err := s.storageToPlay(ev.Object.resource())
 	if err != nil {

@@ -126,7 +126,8 @@ func (h *recordedHandler) refuseWrite(info *genericapirequest.RequestInfo) error
 		message = readOnly
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: message,
 		Details: &metav1.StatusDetails{Group: info.APIGroup, Kind: info.Resource, Name: info.Name},
 	}}
 }
@@ -186,15 +187,19 @@ const (
 // controller adds in the background. What is not served by then is not served at all, such as a kind whose name another
 // one has.
 func (s *Server) awaitRecordedKinds(ctx context.Context) error {
-	wanted := slices.DeleteFunc(s.kinds.Custom(), func(gr schema.GroupResource) bool { return s.recorded.find(gr) == nil })
+	wanted := slices.DeleteFunc(s.kinds.Custom(), func(gr schema.GroupResource) bool {
+		return s.recorded.find(gr) == nil
+	})
 	if len(wanted) == 0 {
 		return nil
 	}
 	// The error is that of ctx, or of the time that is over.
-	_ = wait.PollUntilContextTimeout(ctx, kindsPollInterval, kindsTimeout, true, func(ctx context.Context) (bool, error) {
-		served, err := s.discovered(ctx)
-		return err == nil && !slices.ContainsFunc(wanted, func(gr schema.GroupResource) bool { return !served[gr] }), nil
-	})
+	_ = wait.PollUntilContextTimeout(ctx, kindsPollInterval, kindsTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			served, err := s.discovered(ctx)
+			missing := func(gr schema.GroupResource) bool { return !served[gr] }
+			return err == nil && !slices.ContainsFunc(wanted, missing), nil
+		})
 	return ctx.Err()
 }
 

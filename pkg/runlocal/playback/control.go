@@ -59,9 +59,10 @@ func (s *Server) answer(w http.ResponseWriter) {
 }
 
 func (s *Server) controlSpeed(r *http.Request) (int, error) {
-	speed, err := strconv.ParseFloat(r.URL.Query().Get("value"), 64)
+	text := r.URL.Query().Get("value")
+	speed, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return http.StatusBadRequest, fmt.Errorf("reading the speed %q: it must be a number", r.URL.Query().Get("value"))
+		return http.StatusBadRequest, fmt.Errorf("reading the speed %q: it must be a number", text)
 	}
 	return http.StatusBadRequest, s.SetSpeed(speed)
 }

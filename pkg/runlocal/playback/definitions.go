@@ -62,7 +62,9 @@ func definition(stream *replay.Stream, name string) *apiextensionsv1.CustomResou
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(fmt.Sprintf("recorded-%d", stream.Number)),
-			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, made for a recording"},
+			Annotations: map[string]string{
+				apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, made for a recording",
+			},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: stream.Group, Names: names, Scope: scope,
@@ -73,8 +75,8 @@ func definition(stream *replay.Stream, name string) *apiextensionsv1.CustomResou
 			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
 				{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, Reason: "NoConflicts",
 					Message: "no conflicts found"},
-				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, Reason: "InitialNamesAccepted",
-					Message: "the initial names have been accepted"},
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue,
+					Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
 			},
 		},
 	}

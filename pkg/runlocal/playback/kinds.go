@@ -39,8 +39,8 @@ type kind struct {
 	resource api.RecordedResource
 	streams  []int
 	served   bool
-	// known are the versions of the objects, if streams may have the same ones; else nil. Each of them tells of a change,
-	// which is played once.
+	// known are the versions of the objects, if streams may have the same ones; else nil. Each of these streams has a
+	// change, which is played once.
 	known map[objectName]uint64
 }
 

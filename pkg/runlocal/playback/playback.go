@@ -26,11 +26,12 @@ type Options struct {
 	// loopback addresses need AllowRemote.
 	Listen      string
 	AllowRemote bool
-	// Writable lets clients write to what is served. The first write ends the playback: what was recorded after it would
-	// contradict it.
+	// Writable lets clients write to what is served. The first write ends the playback: what was recorded after it
+	// would contradict it.
 	Writable bool
 	// ShiftTimes moves the times in objects, so that the moment of the recording is the time of the clock at Start. It
-	// is for clients that act on times, such as controllers, which would find every deadline passed. Writable implies it.
+	// is for clients that act on times, such as controllers, which would find every deadline passed. Writable implies
+	// it.
 	ShiftTimes bool
 	// ReadOnly is the message of writes that are refused, "" for a default.
 	ReadOnly string
@@ -91,7 +92,8 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 	s.arrive(o.At, state)
 	loaded := s.kinds.load(state, s.moved)
 	recorded := &api.Recorded{
-		Resources: loaded.resources, Definitions: definitions(info.Streams), Writable: o.Writable, ReadOnly: o.ReadOnly, Users: o.Users, Handler: s.handler,
+		Resources: loaded.resources, Definitions: definitions(info.Streams), Writable: o.Writable,
+		ReadOnly: o.ReadOnly, Users: o.Users, Handler: s.handler,
 	}
 	options := api.Options{
 		Listen: o.Listen, AllowRemote: o.AllowRemote, Objects: loaded.objects, Recorded: recorded, History: o.History,

@@ -41,10 +41,10 @@ func (s *Server) Next() (*replay.Record, error) {
 	return r, nil
 }
 
-// Deliver makes clients see a record: a watch event, the item of a list, or the version of a list or a bookmark. Records
-// of other types change nothing. The items of a list and what a later one has found are delivered with the end of the
-// list, in the order of their versions. The error of an object that the API cannot decode, or whose kind it does not
-// serve, leaves everything as it is.
+// Deliver makes clients see a record: a watch event, the item of a list, or the version of a list or a bookmark.
+// Records of other types change nothing. The items of a list, and what a later one has found, are delivered with the end
+// of the list, in the order of their versions. The error of an object that the API cannot decode leaves everything as
+// it is.
 func (s *Server) Deliver(ctx context.Context, r *replay.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ func (s *Server) moved(data []byte) []byte {
 }
 
 // timeFields are names of fields with times that end otherwise.
-var timeFields = []string{"time", "timeAdded", "notBefore", "notAfter", "beginRefreshAt", "deadline", "expiry", "expires"}
+var timeFields = []string{"time", "timeAdded", "notBefore", "notAfter", "deadline", "expiry", "expires"}
 
 // keptFields are names of fields whose values are chosen by people.
 var keptFields = []string{"labels", "annotations", "matchLabels", "data", "stringData", "binaryData", "fieldsV1"}
@@ -30,8 +30,8 @@ func isTimeField(name string) bool {
 		slices.Contains(timeFields, name)
 }
 
-// MoveTimes returns JSON with the times in it moved. It leaves alone what is not valid. It reads bytes, as numbers would
-// lose digits and all of an object would be decoded otherwise.
+// MoveTimes returns JSON with the times in it moved. It leaves alone what is not valid. It reads bytes, as numbers
+// would lose digits and all of an object would be decoded otherwise.
 func MoveTimes(data []byte, by time.Duration) []byte {
 	var out bytes.Buffer
 	copied := 0

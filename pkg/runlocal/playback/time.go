@@ -18,8 +18,8 @@ const (
 	untimedPause = 100 * time.Millisecond
 	// batchSize is how many records are delivered before others may use the server.
 	batchSize = 64
-	// playThrough is how many records a seek forward delivers one by one; over more of them the state is loaded, as by a
-	// seek back.
+	// playThrough is how many records a seek forward delivers one by one; over more of them the state is loaded, as by
+	// a seek back.
 	playThrough = 20000
 	// maxSpeed and minSpeed bound the speed.
 	maxSpeed, minSpeed = 10000, 0.001
@@ -55,8 +55,8 @@ func (t *timeline) set(c clock.PassiveClock, at time.Time) { t.at, t.since = at,
 
 // Status is what is served at a time.
 type Status struct {
-	// Number is the number of the last record that was served, and Time the time of the recording, which goes on between
-	// records; zero for a recording without times.
+	// Number is the number of the last record that was served, and Time the time of the recording, which goes on
+	// between records; zero for a recording without times.
 	Number int64     `json:"number"`
 	Time   time.Time `json:"time,omitzero"`
 	// Records, First and Last are those of the recording.

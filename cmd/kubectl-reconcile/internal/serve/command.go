@@ -22,7 +22,7 @@ const commandGrace = 10 * time.Second
 func runCommand(
 	ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, command []string,
 ) error {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: the command that the user asks for
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: what the user asks for
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.ErrOut
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -35,7 +35,8 @@ func runCommand(
 	case errors.As(err, &exited):
 		return fmt.Errorf("running %q: %w", command[0], err)
 	case errors.Is(err, exec.ErrNotFound):
-		return cli.WithHint(fmt.Errorf("starting %q: %w", command[0], err), "name it with its path, such as ./my-controller")
+		return cli.WithHint(fmt.Errorf("starting %q: %w", command[0], err),
+			"name it with its path, such as ./my-controller")
 	default:
 		return fmt.Errorf("starting %q: %w", command[0], err)
 	}

@@ -41,16 +41,18 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 		"serve the recording to kubectl and other programs, as an API server that has what the cluster had; with "+
 			"-- COMMAND ARGS, to that program alone")
 	if flags.Lookup("at") == nil {
-		flags.StringVar(&f.at, "at", "", "with --serve, the moment to serve: a time, #n, a resourceVersion, start or end")
+		flags.StringVar(&f.at, "at", "",
+			"with --serve, the moment to serve: a time, #n, a resourceVersion, start or end")
 	}
 	if flags.Lookup("speed") == nil {
 		flags.Float64Var(&f.speed, "speed", 1, "with --serve, let time run, so many times faster than it was")
 	}
 	flags.BoolVar(&f.paused, "paused", false, "with --serve and --speed, begin with time standing still")
 	flags.BoolVar(&f.writable, "writable", false,
-		"with --serve, let clients write to the copy; the first write ends what is played. All times in objects are moved, "+
-			"so that the moment is now")
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "with --serve, the loopback address to serve on; port 0 picks a free one")
+		"with --serve, let clients write to the copy; the first write ends what is played. All times in objects are "+
+			"moved, so that the moment is now")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0",
+		"with --serve, the loopback address to serve on; port 0 picks a free one")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "",
 		"with --serve, write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")
 }
@@ -99,7 +101,9 @@ func (f *Flags) Run(
 	if err != nil {
 		return listenHint(input.MomentError(err))
 	}
-	err = f.serveWith(ctx, streams, server, runs, command)
+	if err = describe(streams.ErrOut, server, recording.Header()); err == nil {
+		err = f.serveWith(ctx, streams, server, runs, command)
+	}
 	return errors.Join(err, server.Stop())
 }
 
@@ -128,9 +132,6 @@ func (f *Flags) serveWith(
 ) error {
 	path, remove, err := f.export(server)
 	if err != nil {
-		return errors.Join(err, remove())
-	}
-	if err := describe(streams.ErrOut, server); err != nil {
 		return errors.Join(err, remove())
 	}
 	if runs {
@@ -166,7 +167,9 @@ func (f *Flags) export(server *playback.Server) (path string, remove func() erro
 		}
 		path, remove = filepath.Join(dir, "kubeconfig"), func() error { return os.RemoveAll(dir) }
 	}
-	o := api.KubeconfigOptions{Name: "reconcile-replay", Namespace: server.Namespace(), Token: server.Token(commandUser)}
+	o := api.KubeconfigOptions{
+		Name: "reconcile-replay", Namespace: server.Namespace(), Token: server.Token(commandUser),
+	}
 	if err := server.API().WriteKubeconfigWith(path, o); err != nil {
 		return path, remove, err
 	}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
 )
 
 // describe says what is served, where, and what is not.
-func describe(out io.Writer, server *playback.Server) error {
+func describe(out io.Writer, server *playback.Server, header replay.Header) error {
 	status := server.Status()
 	access := "read-only"
 	if status.Writable {
@@ -24,6 +25,10 @@ func describe(out io.Writer, server *playback.Server) error {
 	lines := []string{fmt.Sprintf("serving: Kubernetes v%s API at %s; %s; %s; %s",
 		strings.TrimPrefix(api.KubernetesVersion(), "v"), server.API().URL(), momentText(status),
 		cli.Plural(server.Kinds(), "kind"), access)}
+	if own := "v" + strings.TrimPrefix(api.KubernetesVersion(), "v"); header.Server != "" && header.Server != own {
+		lines = append(lines, fmt.Sprintf("it was recorded from Kubernetes %s: what %s does not know of it is not served",
+			header.Server, own))
+	}
 	lines = append(lines, notServed(server.NotServed())...)
 	lines = append(lines, fmt.Sprintf("`kubectl get --raw %[1]s` tells the time, `kubectl create --raw "+
 		"'%[1]s/seek?to=10:04:05' -f /dev/null` sets it; so with play, pause, step and speed?value=2",

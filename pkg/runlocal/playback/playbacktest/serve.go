@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
 )
 
-// Serve serves a recording until the test ends, as it was at its end, and returns the configuration of a client. Clients
-// can read only.
+// Serve serves a recording until the test ends, as it was at its end, and returns the configuration of a client.
+// Clients can read only.
 func Serve(t testing.TB, file string) *rest.Config {
 	t.Helper()
 	return Start(t, file, playback.Options{}).Config()
