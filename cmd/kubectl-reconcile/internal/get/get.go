@@ -48,7 +48,10 @@ type Flags struct {
 
 // NewCommand returns the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()}
+	return newCommand(streams, &Flags{cluster: connect.NewFlags(), targets: connect.NewTargetFlags()})
+}
+
+func newCommand(streams genericiooptions.IOStreams, f *Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get TYPE[,TYPE…] [NAME…] | TYPE/NAME… --from FILE",
 		Short: "Show objects as they were at a moment of a recording",

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/printers"
 	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -48,30 +49,48 @@ func newTabler(o *Options, opened *connect.Cluster) *tabler {
 // table returns the rows of a list.
 func (m *tabler) table(ctx context.Context, list *objectList) (*table, error) {
 	t := &table{kind: list.kind}
-	convert := m.builtIn
+	convert := converter(m.builtIn)
 	if !legacyscheme.Scheme.Recognizes(list.kind.GroupVersionKind) {
-		custom, err := m.custom(ctx, list.kind)
-		if err != nil {
-			return nil, err
-		}
-		convert = custom
+		convert = m.custom(ctx, list.kind)
 	}
 	for _, object := range list.objects {
 		r := row{}
 		if err := json.Unmarshal(object, &r.object); err != nil {
 			return nil, fmt.Errorf("decoding %s: %w", list.kind, err)
 		}
-		made, err := convert(ctx, list.kind, object)
-		if err != nil {
-			return nil, fmt.Errorf("making columns of %s %q: %w", list.kind, r.object.Name, err)
-		}
-		t.columns = made.ColumnDefinitions
-		if len(made.Rows) > 0 {
-			r.cells = made.Rows[0].Cells
+		made, err := converted(ctx, convert, list.kind, object)
+		switch {
+		case err != nil:
+			warning := fmt.Sprintf("warning: the columns of %s/%s cannot be made: %v", list.kind, r.object.Name, err)
+			fmt.Fprintln(m.options.streams.ErrOut, cli.OneLine(warning))
+			r.cells = []any{r.object.Name}
+		default:
+			t.columns = made.ColumnDefinitions
+			if len(made.Rows) > 0 {
+				r.cells = made.Rows[0].Cells
+			}
 		}
 		t.rows = append(t.rows, r)
 	}
+	if t.columns == nil {
+		t.columns = []metav1.TableColumnDefinition{{Name: "Name", Type: "string"}}
+	}
 	return t, nil
+}
+
+// converter makes the table of one object.
+type converter func(context.Context, cluster.Kind, json.RawMessage) (*metav1.Table, error)
+
+// converted makes the table of one object. Nobody has validated what is in a recording, and the code for columns expects
+// valid objects: that it panics is an error.
+func converted(ctx context.Context, convert converter, kind cluster.Kind, object json.RawMessage) (
+	made *metav1.Table, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the object is not valid: %v", cause)
+		}
+	}()
+	return convert(ctx, kind, object)
 }
 
 // builtIn returns the table of one object of a kind that the API server has: see pkg/printers/internalversion of
@@ -97,12 +116,10 @@ func (m *tabler) builtIn(ctx context.Context, kind cluster.Kind, object json.Raw
 
 // custom returns a function that makes the table of one object of a custom resource, with the columns of its definition
 // if that was recorded.
-func (m *tabler) custom(ctx context.Context, kind cluster.Kind) (
-	func(context.Context, cluster.Kind, json.RawMessage) (*metav1.Table, error), error) {
-	columns := m.columnsOf(ctx, kind)
-	convertor, err := tableconvertor.New(columns)
-	if err != nil {
-		return nil, fmt.Errorf("reading the columns of %s: %w", kind, err)
+func (m *tabler) custom(ctx context.Context, kind cluster.Kind) converter {
+	convertor, err := tableconvertor.New(m.columnsOf(ctx, kind))
+	if err != nil { // what the definition has is shown up to there
+		fmt.Fprintln(m.options.streams.ErrOut, cli.OneLine(fmt.Sprintf("warning: the columns of %s: %v", kind, err)))
 	}
 	return func(ctx context.Context, _ cluster.Kind, object json.RawMessage) (*metav1.Table, error) {
 		made, err := convertJSON(ctx, convertor, object, func(any) {})
@@ -124,7 +141,7 @@ func (m *tabler) custom(ctx context.Context, kind cluster.Kind) (
 			}
 		}
 		return made, nil
-	}, nil
+	}
 }
 
 // convertJSON returns the table of an object after change was called with it.
