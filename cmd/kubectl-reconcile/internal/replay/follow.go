@@ -210,9 +210,12 @@ func (p *player) seek(m replay.Moment) (bool, error) {
 	options.State, options.Since = state, replay.Moment{}
 	p.begin(options)
 	p.at = state.Time
+	if !m.Time.IsZero() {
+		p.at = m.Time // nothing may have happened for a while
+	}
 	text := fmt.Sprintf("at #%d", state.Number)
-	if !state.Time.IsZero() {
-		text = "at " + state.Time.UTC().Format("2006-01-02 15:04:05.000 UTC")
+	if !p.at.IsZero() {
+		text = "at " + p.at.UTC().Format("2006-01-02 15:04:05.000 UTC")
 	}
 	p.say(render.Escape(text))
 	return true, nil
