@@ -201,9 +201,14 @@ func (r *Recorder) lastHeard() time.Time {
 	return time.UnixMicro(at).UTC()
 }
 
-// leftOut counts an object that cannot be redacted, and returns a record that says so. Why is not in it: the error may
-// quote the object.
-func (r *Recorder) leftOut(stream int, i *item) *replay.Record {
+// The reasons for which objects are left out. Why one cannot be redacted is not in them: that may quote the object.
+const (
+	notRedacted = "it could not be redacted"
+	nameless    = "it has no name"
+)
+
+// leftOut counts an object that is not recorded, and returns a record that says so.
+func (r *Recorder) leftOut(stream int, i *item, why string) *replay.Record {
 	r.journal.drop()
 	name := i.Name
 	if i.Namespace != "" {
@@ -211,6 +216,6 @@ func (r *Recorder) leftOut(stream int, i *item) *replay.Record {
 	}
 	return &replay.Record{
 		Type: replay.TypeError, Stream: stream, ResourceVersion: i.ResourceVersion,
-		Message: name + " at resource version " + i.ResourceVersion + " was left out: it could not be redacted",
+		Message: name + " at resource version " + i.ResourceVersion + " was left out: " + why,
 	}
 }

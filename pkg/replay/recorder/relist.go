@@ -77,18 +77,6 @@ func (s *stream) firstItems(items []item) []*replay.Record {
 	return out
 }
 
-// record returns the record of an object, which is redacted. If it cannot be, it is one that says so.
-func (s *stream) record(as replay.Type, i *item) *replay.Record {
-	object, err := s.redacted(i.object)
-	if err != nil {
-		return s.recorder.leftOut(s.number, i)
-	}
-	return &replay.Record{
-		Type: as, Stream: s.number, Namespace: i.Namespace, Name: i.Name, UID: i.UID,
-		ResourceVersion: i.ResourceVersion, Object: object,
-	}
-}
-
 // differences returns what has changed between what is known and a list, as changes in the order of their resource
 // versions. A deletion has the last version of the object that is known, and a resource version by which it was
 // deleted: that of the list, or the one before the object that has the same name now.

@@ -164,16 +164,13 @@ func (s *stream) event(e *event) (*replay.Record, error) {
 		return nil, err
 	}
 	s.recorder.troubles.clear(s)
-	record := &replay.Record{
-		Stream: s.number, Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion,
-	}
+	as := replay.TypeAdded
 	switch e.name {
 	case "ADDED":
-		record.Type = replay.TypeAdded
 	case "MODIFIED":
-		record.Type = replay.TypeModified
+		as = replay.TypeModified
 	case "DELETED":
-		record.Type = replay.TypeDeleted
+		as = replay.TypeDeleted
 	case "BOOKMARK":
 		s.version = e.ResourceVersion
 		return &replay.Record{Type: replay.TypeBookmark, Stream: s.number, ResourceVersion: e.ResourceVersion}, nil
@@ -185,11 +182,22 @@ func (s *stream) event(e *event) (*replay.Record, error) {
 	if e.ResourceVersion != "" {
 		s.version = e.ResourceVersion
 	}
-	var err error
-	if record.Object, err = s.redacted(e.object); err != nil {
-		return s.recorder.leftOut(s.number, &e.item), nil //nolint:nilerr // the record says it, but not why
+	return s.record(as, &e.item), nil
+}
+
+// record returns the record of an object, which is redacted. If it cannot be, it is one that says so.
+func (s *stream) record(as replay.Type, i *item) *replay.Record {
+	if i.Name == "" {
+		return s.recorder.leftOut(s.number, i, nameless)
 	}
-	return record, nil
+	object, err := s.redacted(i.object)
+	if err != nil {
+		return s.recorder.leftOut(s.number, i, notRedacted)
+	}
+	return &replay.Record{
+		Type: as, Stream: s.number, Namespace: i.Namespace, Name: i.Name, UID: i.UID,
+		ResourceVersion: i.ResourceVersion, Object: object,
+	}
 }
 
 // redacted returns the object as it may be recorded, in memory of its own.
