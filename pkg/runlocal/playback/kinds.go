@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -39,6 +41,8 @@ type kind struct {
 	resource api.RecordedResource
 	streams  []int
 	served   bool
+	// own is set for a kind whose objects are those of the clients alone, whatever was recorded of it.
+	own bool
 	// known are the versions of the objects, if streams may have the same ones; else nil. Each of these streams has a
 	// change, which is played once.
 	known map[objectName]uint64
@@ -46,9 +50,29 @@ type kind struct {
 
 type objectName struct{ namespace, name string }
 
-func newKinds(streams []replay.Stream) *kinds {
+// ownKinds returns the kinds that controllers write about themselves, not about the cluster: they can be written in a
+// copy also if they were not recorded, and such writes do not end the playback. Recorded Leases would keep a controller
+// from being elected, so in a copy there are none.
+func ownKinds() []api.RecordedResource {
+	return []api.RecordedResource{
+		{Kind: coordinationv1.SchemeGroupVersion.WithKind("Lease"), Resource: "leases"},
+		{Kind: corev1.SchemeGroupVersion.WithKind("Event"), Resource: "events"},
+	}
+}
+
+// isOwn reports whether a kind is one of ownKinds.
+func isOwn(gr schema.GroupResource) bool {
+	return slices.ContainsFunc(ownKinds(), func(r api.RecordedResource) bool {
+		return r.GroupResource() == api.StoredAs(gr)
+	})
+}
+
+func newKinds(streams []replay.Stream, writable bool) *kinds {
 	k := &kinds{byStream: map[int]*kind{}}
 	byResource := map[schema.GroupResource]*kind{}
+	if writable {
+		defer k.addOwn(byResource)
+	}
 	for i := range streams {
 		stream := &streams[i]
 		name := api.StoredAs(stream.GroupResource())
@@ -73,6 +97,19 @@ func newKinds(streams []replay.Stream) *kinds {
 	return k
 }
 
+// addOwn adds ownKinds.
+func (k *kinds) addOwn(byResource map[schema.GroupResource]*kind) {
+	for _, r := range ownKinds() {
+		one := byResource[r.GroupResource()]
+		switch {
+		case one == nil:
+			k.all = append(k.all, &kind{resource: r, own: true})
+		case r.Resource == "leases":
+			one.own, one.resource.Scopes = true, nil
+		}
+	}
+}
+
 // loaded is a state as the API is to have it.
 type loaded struct {
 	resources []api.RecordedResource
@@ -94,6 +131,10 @@ func (k *kinds) load(state *replay.State, change func([]byte) []byte) loaded {
 // begin makes the kind what it is in a state, and returns its objects.
 func (one *kind) begin(state *replay.State) []*replay.Record {
 	one.known = nil
+	if one.own {
+		one.resource.ResourceVersion = 1
+		return nil
+	}
 	if len(one.streams) > 1 {
 		one.known = map[objectName]uint64{}
 	}

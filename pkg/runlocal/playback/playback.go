@@ -27,7 +27,8 @@ type Options struct {
 	Listen      string
 	AllowRemote bool
 	// Writable lets clients write to what is served. The first write ends the playback: what was recorded after it
-	// would contradict it.
+	// would contradict it. Leases and Events are what clients write about themselves: they can be written also if they
+	// were not recorded, which does not end it, and recorded Leases are not served.
 	Writable bool
 	// ShiftTimes moves the times in objects, so that the moment of the recording is the time of the clock at Start. It
 	// is for clients that act on times, such as controllers, which would find every deadline passed. Writable implies
@@ -85,7 +86,7 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 		return nil, err
 	}
 	s := &Server{
-		options: o, clock: o.Clock, info: info, kinds: newKinds(info.Streams), wake: make(chan struct{}, 1),
+		options: o, clock: o.Clock, info: info, kinds: newKinds(info.Streams, o.Writable), wake: make(chan struct{}, 1),
 		timeline: timeline{speed: 1},
 	}
 	s.player = newPlayer(s, recording)
@@ -134,13 +135,13 @@ func (s *Server) Token(user string) string {
 	return ""
 }
 
-// Kinds returns the number of kinds that are served.
+// Kinds returns the number of recorded kinds that are served.
 func (s *Server) Kinds() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for _, one := range s.kinds.all {
-		if one.served {
+		if one.served && len(one.streams) > 0 {
 			n++
 		}
 	}

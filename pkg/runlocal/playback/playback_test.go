@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -520,6 +521,44 @@ func TestAdmission(t *testing.T) {
 	created, err := clientOf(t, s.Config()).CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
 	if err != nil || created.Spec.ClusterIP == "" {
 		t.Errorf("a Service that was created: %v, %v", created, err)
+	}
+}
+
+// TestOwnKinds: a controller can be elected, and write Events, in a copy; that does not end the playback.
+func TestOwnKinds(t *testing.T) {
+	config, recorded := cluster(t)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "controller"}}
+	must[*coordinationv1.Lease](t)(recorded.CoordinationV1().Leases("default").Create(t.Context(), lease,
+		metav1.CreateOptions{}))
+	for _, test := range []struct {
+		streams []replay.Stream
+		reason  string
+	}{
+		{[]replay.Stream{stream("", "v1", "Pod", "pods")}, "neither was recorded"},
+		{[]replay.Stream{stream("coordination.k8s.io", "v1", "Lease", "leases"), stream("", "v1", "Event", "events")},
+			"a recorded Lease is not held by anybody in the copy"},
+	} {
+		p := newTape(t, config)
+		for _, s := range test.streams {
+			p.list(s)
+		}
+		client := clientOf(t, serve(t, &p.Memory, Options{}).Config())
+		_, err := client.CoordinationV1().Leases("default").Get(t.Context(), "controller", metav1.GetOptions{})
+		if isRecorded := len(test.streams) > 1; (err == nil) != isRecorded {
+			t.Errorf("read-only: %v: %s", err, test.reason)
+		}
+		s := serve(t, &p.Memory, Options{Writable: true})
+		client = clientOf(t, s.Config())
+		must[*coordinationv1.Lease](t)(client.CoordinationV1().Leases("default").Create(t.Context(), lease.DeepCopy(),
+			metav1.CreateOptions{}))
+		event := &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: "a"},
+			InvolvedObject: corev1.ObjectReference{Namespace: "default"},
+		}
+		must[*corev1.Event](t)(client.CoreV1().Events("default").Create(t.Context(), event, metav1.CreateOptions{}))
+		if s.Status().Written {
+			t.Errorf("what a controller writes about itself ends the playback: %s", test.reason)
+		}
 	}
 }
 

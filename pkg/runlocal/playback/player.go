@@ -42,9 +42,9 @@ func (s *Server) Next() (*replay.Record, error) {
 }
 
 // Deliver makes clients see a record: a watch event, the item of a list, or the version of a list or a bookmark.
-// Records of other types change nothing. The items of a list, and what a later one has found, are delivered with the end
-// of the list, in the order of their versions. The error of an object that the API cannot decode leaves everything as
-// it is.
+// Records of other types change nothing. The items of a list, and what a later one has found, are delivered with the
+// end of the list, in the order of their versions. The error of an object that the API cannot decode leaves everything
+// as it is.
 func (s *Server) Deliver(ctx context.Context, r *replay.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *player) peek() (*replay.Record, error) {
 // deliver applies a record to the API.
 func (p *player) deliver(ctx context.Context, r *replay.Record) error {
 	one := p.server.kinds.byStream[r.Stream]
-	if one == nil || !one.served {
+	if one == nil || !one.served || one.own {
 		return nil
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -21,14 +22,14 @@ func (s *Server) handler(next http.Handler) http.Handler {
 	return s.control(s.options.Handler(noticed))
 }
 
-// isWrite reports whether a request may change what is served.
+// isWrite reports whether a request may change what is served of the cluster.
 func isWrite(r *http.Request) bool {
 	info, ok := genericapirequest.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || slices.Contains([]string{"get", "list", "watch"}, info.Verb) {
 		return false
 	}
 	return info.APIGroup != "authentication.k8s.io" && info.APIGroup != "authorization.k8s.io" &&
-		r.URL.Query().Get("dryRun") == ""
+		!isOwn(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}) && r.URL.Query().Get("dryRun") == ""
 }
 
 // notice ends the playback: what was recorded after a write would contradict it.

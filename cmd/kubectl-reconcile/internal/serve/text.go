@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -26,8 +27,11 @@ func describe(out io.Writer, server *playback.Server, header replay.Header) erro
 		strings.TrimPrefix(api.KubernetesVersion(), "v"), server.API().URL(), momentText(status),
 		cli.Plural(server.Kinds(), "kind"), access)}
 	if own := "v" + strings.TrimPrefix(api.KubernetesVersion(), "v"); header.Server != "" && header.Server != own {
-		lines = append(lines, fmt.Sprintf("it was recorded from Kubernetes %s: what %s does not know of it is not served",
-			header.Server, own))
+		lines = append(lines, fmt.Sprintf(
+			"it was recorded from Kubernetes %s: what %s does not know of it is not served", header.Server, own))
+	}
+	if note := input.FormNote(header); note != "" {
+		lines = append(lines, "note: "+note)
 	}
 	lines = append(lines, notServed(server.NotServed())...)
 	lines = append(lines, fmt.Sprintf("`kubectl get --raw %[1]s` tells the time, `kubectl create --raw "+
