@@ -214,7 +214,7 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	}
 	hint := c.PermissionHint()
 	if c.Recording != nil {
-		return cli.WithHint(fmt.Errorf("%s%s were not recorded", cli.Enumerate(names), where), hint)
+		return c.notRecordedError(targets, names, where)
 	}
 	if all {
 		hint += "; a single namespace, by -n, may be"

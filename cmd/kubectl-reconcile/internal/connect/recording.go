@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +179,15 @@ func (c standingClock) Now() time.Time { return c.now }
 
 // Since implements clock.PassiveClock.
 func (c standingClock) Since(t time.Time) time.Duration { return c.now.Sub(t) }
+
+// notRecordedError is ForbiddenError for a recording. names are the resources of the targets.
+func (c *Connection) notRecordedError(targets []Target, names []string, where string) error {
+	if t := targets[0]; len(targets) == 1 && t.Name != "" && slices.Contains(c.Recording.Recorded, names[0]) {
+		return cli.WithHint(fmt.Errorf("%s %q%s is not in %s", t.Kind, t.Name, where, c.Recording.Name),
+			fmt.Sprintf("it may have existed: not all %s were recorded", names[0]))
+	}
+	return cli.WithHint(fmt.Errorf("%s%s were not recorded", cli.Enumerate(names), where), c.notRecorded())
+}
 
 // notRecorded returns the hint which kinds a recording has.
 func (c *Connection) notRecorded() string {

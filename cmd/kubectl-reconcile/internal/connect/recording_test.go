@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
@@ -89,15 +90,18 @@ func TestRecordingInPlaceOfCluster(t *testing.T) {
 	if want := " --from 'two words.rec' --at -2m"; f.Args() != want || c.RecordingArgs() != want {
 		t.Errorf("other commands get %q", f.Args())
 	}
-	pods := cluster.Kind{Resource: "pods", Namespaced: true}
+	pods := cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Kind: "Pod"}, Resource: "pods", Namespaced: true}
+	secrets := cluster.Kind{Resource: "secrets", Namespaced: true}
 	for _, row := range []struct {
 		reason, want, hint string
 		err                error
 	}{
 		{"an unknown kind", `no kind "pots" is known in two words.rec`, "did you mean pods?",
 			c.Explain(&cluster.UnknownKindError{Name: "pots", Known: []string{"pods"}})},
-		{"a kind that was not recorded", `pods in namespace "shop" were not recorded`, "recorded are pods, services",
-			c.ForbiddenError([]Target{NewTarget(pods, "shop", "")}, false)},
+		{"a kind that was not recorded", `secrets in namespace "shop" were not recorded`, "recorded are pods, services",
+			c.ForbiddenError([]Target{NewTarget(secrets, "shop", "")}, false)},
+		{"an object of a kind that was", `pod "a" in namespace "shop" is not in two words.rec`, "it may have existed",
+			c.ForbiddenError([]Target{NewTarget(pods, "shop", "a")}, false)},
 	} {
 		hint := (*cli.HintError)(nil)
 		if !errors.As(row.err, &hint) || row.err.Error() != row.want || !strings.Contains(hint.Hint, row.hint) {

@@ -30,7 +30,7 @@ type recordedPart struct {
 	partial bool
 }
 
-func newGuard(next http.RoundTripper, state *replay.State) *guard {
+func newGuard(next http.RoundTripper, from replay.Imported, state *replay.State) *guard {
 	g := &guard{
 		next: next, recorded: map[schema.GroupResource][]recordedPart{},
 		requests: request.RequestInfoFactory{
@@ -38,11 +38,17 @@ func newGuard(next http.RoundTripper, state *replay.State) *guard {
 		},
 	}
 	for _, s := range state.Streams() {
-		part := recordedPart{s.Namespace, !s.Listed || s.Labels != "" || s.Fields != ""}
+		part := recordedPart{s.Namespace, !isListed(from, s) || s.Labels != "" || s.Fields != ""}
 		resource := canonical(s.GroupResource())
 		g.recorded[resource] = append(g.recorded[resource], part)
 	}
 	return g
+}
+
+// isListed reports whether the objects of a stream that existed at its beginning are known. The watch of kubectl begins
+// with events of all of them, and has no list.
+func isListed(from replay.Imported, s *replay.StreamState) bool {
+	return s.Listed || from == replay.ImportedWatchEvents || from == replay.ImportedObjects
 }
 
 // canonical returns the name under which objects are recorded that are served by two groups.

@@ -57,7 +57,9 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 		Recorded: recordedKinds(state), Usual: usualKinds(),
 		Close: func() error { return closeAfter(opened, server.stop()) },
 	}
-	r.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newGuard(next, state) })
+	r.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return newGuard(next, info.Header.Imported, state)
+	})
 	return r, nil
 }
 

@@ -76,7 +76,7 @@ func TestGuard(t *testing.T) {
 		}
 		return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 	})
-	g := newGuard(next, endOf(t, recordingOf(true)))
+	g := newGuard(next, "", endOf(t, recordingOf(true)))
 	for _, row := range []struct {
 		reason, path string
 		code         int
@@ -112,6 +112,20 @@ func TestGuard(t *testing.T) {
 	response, err := g.RoundTrip(request)
 	if err != nil || response.Body.Close() != nil || response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a write: %v, %v", response, err)
+	}
+	for _, row := range []struct {
+		from replay.Imported
+		code int
+	}{{replay.ImportedWatchEvents, 404}, {replay.ImportedObjects, 404}, {replay.ImportedAudit, 403}} {
+		g := newGuard(next, row.from, endOf(t, recordingOf(true)))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://recording/api/v1/nodes/gone", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := g.RoundTrip(request)
+		if err != nil || response.Body.Close() != nil || response.StatusCode != row.code {
+			t.Errorf("an object of an import of %s without a list: %v, want %d (%v)", row.from, response, row.code, err)
+		}
 	}
 }
 

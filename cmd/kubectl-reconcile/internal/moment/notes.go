@@ -36,7 +36,7 @@ func notes(info *replay.Info, m replay.Moment, state *replay.State, absent []abs
 	}
 	var unlisted []string
 	for _, s := range state.Streams() {
-		if !s.Listed {
+		if !s.Listed && info.Header.Imported == "" { // of imports, that is said by FormNote
 			unlisted = cli.AppendUnique(unlisted, s.GroupResource().String())
 		}
 	}
