@@ -246,19 +246,12 @@ func (s *stream) recordError(err error) error {
 	})
 }
 
-// trouble reports that the selection cannot be recorded. It is reported after the third attempt if the server may just
-// restart.
+// trouble reports that the selection cannot be recorded.
 func (s *stream) trouble(err error, ended bool) {
-	if !ended && s.number != 0 && s.failures < reportedFailures && !isRefusal(err) {
-		return
-	}
 	s.recorder.troubles.set(s, Trouble{
 		Incomplete: s.selection.Incomplete(err), Listed: s.number != 0, Ended: ended,
 	})
 }
-
-// reportedFailures is how many attempts in a row fail before that is a trouble.
-const reportedFailures = 3
 
 // beginGap begins a gap, or counts one more attempt in it.
 func (s *stream) beginGap() {
