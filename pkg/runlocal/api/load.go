@@ -151,13 +151,18 @@ func (s resourceStorage) key(m metav1.Object) string {
 	return s.prefix + "/" + m.GetName()
 }
 
-// decode returns the object as the storage keeps it, with its metadata.
-func (s resourceStorage) decode(o *StoredObject) (runtime.Object, metav1.Object, error) {
+// decode returns the object as the storage keeps it, with its metadata. Defaults and conversions of upstream expect what
+// validation has let through, which is not known of what comes from a file: a panic in them is an error.
+func (s resourceStorage) decode(o *StoredObject) (_ runtime.Object, _ metav1.Object, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("decoding %s: %v", o.Resource, cause)
+		}
+	}()
 	data := o.JSON
 	var into runtime.Object
 	if s.custom { // codecs of unstructured objects need the kind in the data
 		into = &unstructured.Unstructured{}
-		var err error
 		if data, err = o.withKind(); err != nil {
 			return nil, nil, err
 		}
