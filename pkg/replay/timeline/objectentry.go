@@ -173,7 +173,7 @@ func (w *Writer) manager() string {
 
 // setWriter sets the writer by the trace and the user, where there is one, and notes it.
 func (t *Timeline) setWriter(e *Entry, version, user string) {
-	if w := t.traced.writer(e.Object.Namespace, e.Object.Name, version); w != nil {
+	if w := t.traced.writes.of(e.Object.Namespace, e.Object.Name, version); w != nil {
 		if e.Writer == nil {
 			e.Writer = &Writer{}
 		}

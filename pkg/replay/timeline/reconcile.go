@@ -2,26 +2,60 @@ package timeline
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // The bounds of what is kept of a trace: a hostile recording may start reconciles that never end.
 const (
 	maxOpenReconciles = 10_000
-	maxTracedWrites   = 10_000
+	maxTracedWrites   = 50_000
 	maxWrites         = 1_000 // of a reconcile
 	maxCauses         = 16
 )
 
-// reconciles puts reconciles together from the events of a trace, and knows which of them wrote what.
+// reconciles puts reconciles together from the events of a trace, and notes which of them wrote what.
 type reconciles struct {
-	open map[trace.ReconcileID]*Reconcile
-	// writes has the newest writes, older those before them: it is dropped when writes is full.
-	writes, older map[writtenVersion]*Writer
+	open   map[trace.ReconcileID]*Reconcile
+	writes *Writes
+}
+
+// Writes are the versions of objects that reconciles of a session wrote, by its trace. They have the newest tens of
+// thousands. It must not be used concurrently.
+type Writes struct {
+	// newest are dropped to older when there are too many, and what was in older is forgotten.
+	newest, older map[writtenVersion]*Writer
+}
+
+// tracedWithin is how many records are read to find out whether a recording has a trace: one of a session has it from
+// the beginning on.
+const tracedWithin = 20_000
+
+// ScanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may be
+// recorded after the change that it made. The error is that of the source; what was read before it is returned, too.
+func ScanWrites(source replay.Source) (*Writes, error) {
+	traced := reconciles{writes: &Writes{}}
+	found := false
+	for n := 0; found || n < tracedWithin; n++ {
+		r, err := source.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return traced.writes, err
+		}
+		if r.Type == replay.TypeTrace {
+			found = true
+			_, _ = traced.take(r.Object) // what cannot be read is said in the timeline
+		}
+	}
+	return traced.writes, nil
 }
 
 // writtenVersion is a version of an object that a reconcile wrote.
@@ -34,7 +68,7 @@ func (t *reconciles) take(line []byte) (*Reconcile, error) {
 		return nil, err
 	}
 	if t.open == nil {
-		t.open, t.writes = map[trace.ReconcileID]*Reconcile{}, map[writtenVersion]*Writer{}
+		t.open = map[trace.ReconcileID]*Reconcile{}
 	}
 	switch d := e.Detail.(type) {
 	case *trace.Start:
@@ -45,7 +79,7 @@ func (t *reconciles) take(line []byte) (*Reconcile, error) {
 		t.request(&e, d)
 	case *trace.Watch:
 		if d.WrittenBy != 0 {
-			t.wrote(d.Object, d.ResourceVersion, &Writer{Controller: d.Writer, Reconcile: uint64(d.WrittenBy)})
+			t.writes.add(d.Object, d.ResourceVersion, &Writer{Controller: d.Writer, Reconcile: uint64(d.WrittenBy)})
 		}
 	case *trace.End:
 		out := t.open[e.Reconcile]
@@ -53,7 +87,7 @@ func (t *reconciles) take(line []byte) (*Reconcile, error) {
 			out = &Reconcile{Controller: e.Controller, Number: uint64(e.Reconcile), Key: e.Key}
 		}
 		delete(t.open, e.Reconcile)
-		out.Outcome, out.Duration, out.Error = string(d.Outcome), d.Duration.String(), d.Error
+		out.Outcome, out.Duration, out.Error, out.PutOff = string(d.Outcome), d.Duration.String(), d.Error, d.PutOff
 		return out, nil
 	}
 	return nil, nil
@@ -85,7 +119,7 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 		return
 	}
 	if !d.Failed() && d.ResourceVersion != "" {
-		t.wrote(d.Object, d.ResourceVersion, &Writer{Controller: e.Controller, Reconcile: uint64(e.Reconcile)})
+		t.writes.add(d.Object, d.ResourceVersion, &Writer{Controller: e.Controller, Reconcile: uint64(e.Reconcile)})
 	}
 	if open := t.open[e.Reconcile]; open != nil && len(open.Writes) < maxWrites {
 		open.Writes = append(open.Writes, Write{
@@ -94,24 +128,24 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 	}
 }
 
-// wrote notes who wrote a version.
-func (t *reconciles) wrote(o trace.Object, version string, w *Writer) {
-	if version == "" || t.writer(o.Namespace, o.Name, version) != nil {
+// add notes who wrote a version.
+func (w *Writes) add(o trace.Object, version string, writer *Writer) {
+	if version == "" || w.of(o.Namespace, o.Name, version) != nil {
 		return
 	}
-	if len(t.writes) == maxTracedWrites {
-		t.older, t.writes = t.writes, map[writtenVersion]*Writer{}
+	if w.newest == nil || len(w.newest) == maxTracedWrites {
+		w.older, w.newest = w.newest, map[writtenVersion]*Writer{}
 	}
-	t.writes[writtenVersion{o.Namespace, o.Name, version}] = w
+	w.newest[writtenVersion{o.Namespace, o.Name, version}] = writer
 }
 
-// writer returns the reconcile that wrote a version of an object; nil if none is known.
-func (t *reconciles) writer(namespace, name, version string) *Writer {
+// of returns the reconcile that wrote a version of an object; nil if none is known.
+func (w *Writes) of(namespace, name, version string) *Writer {
 	key := writtenVersion{namespace, name, version}
-	if w := t.writes[key]; w != nil {
-		return w
+	if writer := w.newest[key]; writer != nil {
+		return writer
 	}
-	return t.older[key]
+	return w.older[key]
 }
 
 func objectOf(o trace.Object) Object {

@@ -102,8 +102,10 @@ type ControllerCount struct {
 	Controller string `json:"controller"`
 	Reconciles int    `json:"reconciles"`
 	Failed     int    `json:"failed,omitempty"`
-	Writes     int    `json:"writes,omitempty"`
-	Refused    int    `json:"refused,omitempty"`
+	// PutOff counts those that Reconcile.PutOff is set of.
+	PutOff  int `json:"putOff,omitempty"`
+	Writes  int `json:"writes,omitempty"`
+	Refused int `json:"refused,omitempty"`
 }
 
 // objectKey identifies an object over all streams.
@@ -264,7 +266,9 @@ func (s *Summarizer) reconcile(e *Entry) {
 		s.controllers[r.Controller] = c
 	}
 	c.Reconciles++
-	if r.Outcome != string(trace.Done) {
+	if r.PutOff != "" {
+		c.PutOff++
+	} else if r.Outcome != string(trace.Done) {
 		c.Failed++
 	}
 	for _, w := range r.Writes {

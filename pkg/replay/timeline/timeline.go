@@ -24,6 +24,8 @@ type Options struct {
 	// AllFields adds fields that change with every write, and entries of changes that have no others: managedFields,
 	// resourceVersion, heartbeats.
 	AllFields bool
+	// Writes are those of ScanWrites; nil if the source cannot be read twice. It then belongs to the Timeline.
+	Writes *Writes
 	// Status, if it is not nil, chooses the entries whose Change.Status is set. It is called for all with a Change.
 	Status func(*Entry) bool
 }
@@ -71,6 +73,9 @@ func New(source replay.Source, o Options) *Timeline {
 		source: source, o: o, streams: map[int]*streamState{}, objects: map[replay.Key]*version{},
 		since: bound{Moment: o.Since}, until: bound{Moment: o.Until},
 		writers: map[string]bool{}, matched: map[string]bool{},
+	}
+	if t.traced.writes = o.Writes; o.Writes == nil {
+		t.traced.writes = &Writes{}
 	}
 	if o.State != nil {
 		t.begun = true

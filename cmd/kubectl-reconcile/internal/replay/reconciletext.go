@@ -16,7 +16,7 @@ func (p *printer) reconcile(e *timeline.Entry) {
 		p.line(e, "", "trace", p.palette.Trouble("unreadable: "+render.Escape(e.Problem)), "")
 		return
 	}
-	failed := r.Outcome != string(trace.Done)
+	failed := r.Outcome != string(trace.Done) && r.PutOff == ""
 	if len(r.Writes) == 0 && !failed && !p.verbose {
 		return
 	}
@@ -25,8 +25,11 @@ func (p *printer) reconcile(e *timeline.Entry) {
 		parts = []string{"no writes"}
 	}
 	text := render.Escape(r.Key) + ": " + strings.Join(parts, ", ")
-	if failed {
-		text += ", " + p.palette.Trouble(render.Escape(strings.TrimSuffix(r.Outcome+": "+r.Error, ": ")))
+	switch {
+	case r.PutOff != "":
+		text += ", put off: its cache of " + render.Escape(r.PutOff) + " does not show yet what it wrote"
+	case failed:
+		text += ", " + p.palette.Trouble(failureText(r))
 	}
 	if why := causesText(r); why != "" {
 		text += p.palette.Dim("   because " + why)
@@ -36,6 +39,17 @@ func (p *printer) reconcile(e *timeline.Entry) {
 		object += fmt.Sprintf(" #%d", r.Number)
 	}
 	p.line(e, "", render.Escape(object), text, "")
+}
+
+// failureText returns how a reconcile failed, without an error that a write has already.
+func failureText(r *timeline.Reconcile) string {
+	text := render.TrimAPIError(r.Error)
+	for _, w := range r.Writes {
+		if w.Failed() && render.TrimAPIError(w.Message) == text {
+			text = ""
+		}
+	}
+	return render.Escape(strings.TrimSuffix(r.Outcome+": "+text, ": "))
 }
 
 // writes returns what a reconcile wrote, the same writes to objects of a kind as one.
