@@ -276,6 +276,8 @@ func (t *Timeline) listEnd(r *replay.Record) *Entry {
 func (t *Timeline) trace(r *replay.Record) *Entry {
 	done, err := t.traced.take(r.Object)
 	switch {
+	case err != nil && t.o.Filter.Narrow():
+		return nil
 	case err != nil:
 		return &Entry{Number: r.Number, Time: r.Time, Type: Reconciled, Problem: err.Error()}
 	case done == nil || !t.o.Filter.selectsReconcile(done):
