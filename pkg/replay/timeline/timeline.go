@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -189,7 +190,7 @@ func (t *Timeline) Streams() []replay.Stream {
 	for _, s := range t.streams {
 		out = append(out, *s.Stream)
 	}
-	slices.SortFunc(out, func(a, b replay.Stream) int { return a.Number - b.Number })
+	sort.Slice(out, func(i, j int) bool { return out[i].Number < out[j].Number })
 	return out
 }
 
