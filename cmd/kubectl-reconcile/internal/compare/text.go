@@ -188,7 +188,7 @@ func (t *text) cause(causes []trace.Cause) string {
 	if t.ascii {
 		out = "   <- " + causeText(causes[0])
 	}
-	if more := len(causes) - 1; more > 0 {
+	if more := len(causes) - 1; more > 0 && t.verbose {
 		out += fmt.Sprintf(" and %d more", more)
 	}
 	return t.palette.Dim(render.Escape(out))
@@ -229,7 +229,7 @@ func watchText(w *trace.Watch) string {
 func (t *text) conclusion(r *compare.Result, again repeated) {
 	c := r.Counts()
 	if c.Different == 0 {
-		t.line("same: %s of %s%s", cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"), merged(c))
+		t.line("same: %s of %s", cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"))
 	} else {
 		t.line("%s %d of %s; %d same, %d other, %d missing, %d extra, %d not compared",
 			t.palette.Trouble("different:"), c.Different, cli.Plural(c.Keys, "key"), c.Same, c.Other, c.Missing, c.Extra,
@@ -245,18 +245,13 @@ func (t *text) conclusion(r *compare.Result, again repeated) {
 	}
 }
 
-// merged says how many statuses were not written one by one.
-func merged(c compare.Counts) string {
-	if c.Merged == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %s in between counted with a later one", cli.PluralOf(c.Merged, "1 status",
-		fmt.Sprintf("%d statuses", c.Merged)))
-}
-
 // notes say what was not compared, and why.
 func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 	var out []string
+	if c.Merged > 0 && verbose {
+		out = append(out, cli.Plural(c.Merged, "write")+" the same as another one, or in another order: "+
+			"that depends on when a controller looks")
+	}
 	if c.ByTimer > 0 {
 		note := cli.Plural(c.ByTimer, "write") + " by timers not compared"
 		if !verbose {
