@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -164,5 +163,3 @@ func stream(group, version, kind, resource string) replay.Stream {
 
 // number is the moment after a record.
 func number(r *replay.Record) replay.Moment { return replay.Moment{Number: r.Number} }
-
-func (p *tape) String() string { return fmt.Sprintf("%d records", len(p.Records)) }

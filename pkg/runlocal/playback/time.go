@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -147,7 +148,7 @@ func (s *Server) pause() {
 
 // SetSpeed makes time go as many times as fast as it was recorded.
 func (s *Server) SetSpeed(speed float64) error {
-	if !(speed >= minSpeed && speed <= maxSpeed) {
+	if math.IsNaN(speed) || speed < minSpeed || speed > maxSpeed {
 		return fmt.Errorf("setting the speed %v: it must be from %v to %v", speed, minSpeed, maxSpeed)
 	}
 	s.mu.Lock()
