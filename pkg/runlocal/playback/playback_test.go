@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,7 +178,36 @@ type rollout struct {
 	deployments, pods int // streams
 	// created is the Deployment; ready, deleting and removed are of the Pod web-1; labelled is the Deployment.
 	created, ready, labelled, deleting, removed *replay.Record
-	answers                                     map[*replay.Record]map[string]string
+	answers                                     map[int64]map[string]string // by the number of the record
+}
+
+// shared is the rollout, which is recorded once for all tests.
+var shared struct {
+	once sync.Once
+	*rollout
+}
+
+// recordRollout returns a copy of the recording of the rollout.
+func recordRollout(t testing.TB) *rollout {
+	t.Helper()
+	shared.once.Do(func() { shared.rollout = newRollout(t) })
+	if shared.rollout == nil {
+		t.Fatal("the rollout could not be recorded")
+	}
+	out := *shared.rollout
+	out.tape = &tape{TB: t, began: shared.began, streams: maps.Clone(shared.streams)}
+	for _, r := range shared.Records {
+		r = r.Clone()
+		if r.NewStream != nil {
+			s := *r.NewStream
+			r.NewStream = &s
+		}
+		out.Append(r)
+	}
+	for _, r := range []**replay.Record{&out.created, &out.ready, &out.labelled, &out.deleting, &out.removed} {
+		*r = out.Records[(*r).Number-1]
+	}
+	return &out
 }
 
 const (
@@ -216,12 +247,12 @@ func answers(t testing.TB, config *rest.Config) map[string]string {
 	return out
 }
 
-func recordRollout(t testing.TB) *rollout {
+func newRollout(t testing.TB) *rollout {
 	t.Helper()
 	config, client := cluster(t)
 	deployments, pods := client.AppsV1().Deployments("default"), client.CoreV1().Pods("default")
 	ctx := t.Context()
-	r := &rollout{tape: newTape(t, config), answers: map[*replay.Record]map[string]string{}}
+	r := &rollout{tape: newTape(t, config), answers: map[int64]map[string]string{}}
 	must[*corev1.Pod](t)(pods.Create(ctx, pod("old"), metav1.CreateOptions{}))
 	r.deployments = r.list(stream("apps", "v1", "Deployment", "deployments"))
 	r.pods = r.list(stream("", "v1", "Pod", "pods"))
@@ -235,18 +266,18 @@ func recordRollout(t testing.TB) *rollout {
 		LastTransitionTime: metav1.Now()}}
 	must[*corev1.Pod](t)(pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}))
 	r.ready = r.next(r.pods)
-	r.answers[r.ready] = answers(t, config)
+	r.answers[r.ready.Number] = answers(t, config)
 	must[*appsv1.Deployment](t)(deployments.Patch(ctx, "web", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"tier":"front"}}}`), metav1.PatchOptions{}))
 	r.labelled = r.next(r.deployments)
-	r.answers[r.labelled] = answers(t, config)
+	r.answers[r.labelled.Number] = answers(t, config)
 	now := int64(0)
 	if err := pods.Delete(ctx, "web-1", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	r.deleting = r.next(r.pods)
 	r.removed = r.next(r.pods)
-	r.answers[r.removed] = answers(t, config)
+	r.answers[r.removed.Number] = answers(t, config)
 	return r
 }
 
@@ -263,7 +294,7 @@ func TestAnswersAsTheClusterDid(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := serve(t, &r.Memory, Options{At: number(test.moment)})
-			if diff := cmp.Diff(r.answers[test.moment], answers(t, s.Config())); diff != "" {
+			if diff := cmp.Diff(r.answers[test.moment.Number], answers(t, s.Config())); diff != "" {
 				t.Errorf("%s: (-recorded +served)\n%s", test.reason, diff)
 			}
 			if unserved := s.NotServed(); len(unserved) > 0 {
@@ -345,7 +376,7 @@ func TestSeekBackEndsWatches(t *testing.T) {
 	if got, object := pods.next(); got.Type != "ERROR" || decoded(t, object)["code"] != float64(http.StatusGone) {
 		t.Errorf("after a seek back the watch gets %v %s", got, object)
 	}
-	if diff := cmp.Diff(r.answers[r.ready], answers(t, s.Config())); diff != "" {
+	if diff := cmp.Diff(r.answers[r.ready.Number], answers(t, s.Config())); diff != "" {
 		t.Errorf("(-recorded +served)\n%s", diff)
 	}
 	// a client that continues where it was has seen what is yet to come
@@ -368,7 +399,7 @@ func TestSeekBackEndsWatches(t *testing.T) {
 	if err := s.Seek(t.Context(), replay.Moment{Number: 1000}); !errors.As(err, &outside) {
 		t.Errorf("a seek behind the end: %v", err)
 	}
-	if diff := cmp.Diff(r.answers[r.removed], answers(t, s.Config())); diff != "" {
+	if diff := cmp.Diff(r.answers[r.removed.Number], answers(t, s.Config())); diff != "" {
 		t.Errorf("after a seek that failed (-recorded +served)\n%s", diff)
 	}
 }
