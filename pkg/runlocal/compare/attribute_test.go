@@ -149,7 +149,7 @@ spec: {replicas: ` + replicas + `}
 	}
 }
 
-func TestComparable(t *testing.T) {
+func TestContentOf(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		a, b   string
@@ -183,8 +183,8 @@ func TestComparable(t *testing.T) {
 		},
 		{"empty", "{metadata: {labels: {}}, spec: {}}", "{}", VerbCreate, true, "empty is absent"},
 	} {
-		a := comparable(yamlFields(t, tc.a), tc.verb)
-		b := comparable(yamlFields(t, tc.b), tc.verb)
+		a := contentOf(yamlFields(t, tc.a), tc.verb)
+		b := contentOf(yamlFields(t, tc.b), tc.verb)
 		if got := contentText(a) == contentText(b); got != tc.same {
 			t.Errorf("%s: same is %t, want %t: %s\n%s", tc.name, got, tc.same, tc.reason, cmp.Diff(a, b))
 		}

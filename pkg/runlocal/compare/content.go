@@ -109,9 +109,9 @@ func isGenerated(obj fields) bool {
 	return ok && prefix != "" && len(suffix) == generatedLength && strings.Trim(suffix, generatedLetters) == ""
 }
 
-// comparable returns a copy of the part of an object that a write of that verb sets, without its name and what differs
+// contentOf returns a copy of the part of an object that a write of that verb sets, without its name and what differs
 // from one run to the next, such as times.
-func comparable(obj fields, verb Verb) fields {
+func contentOf(obj fields, verb Verb) fields {
 	out := fields{}
 	if verb == VerbUpdateStatus {
 		if status := prune(obj["status"], true); status != nil {
@@ -260,7 +260,7 @@ func keepEntries(in map[string]any, name string, keep func(fields) bool) {
 	in[name] = kept
 }
 
-// differences returns what differs between two results of comparable.
+// differences returns what differs between two results of contentOf.
 func differences(recorded, replayed fields) []inspect.Change {
 	changes, err := inspect.Changes(&unstructured.Unstructured{Object: recorded},
 		&unstructured.Unstructured{Object: replayed})

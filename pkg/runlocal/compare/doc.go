@@ -2,10 +2,10 @@
 // recorded.
 //
 // The events of a recording are inputs, or effects of the controllers that are compared. Inputs are played in the order
-// in which they were written. Effects are withheld: a write of a controller is compared with the next withheld effect of
-// the same key, and if it is the same, it is answered with the recorded object, whose event is then played. So the
-// controllers see the objects, names and uids of the recording. What is not the same ends the comparison of its key, and
-// the effects of that key become inputs.
+// in which they were written. Effects are withheld: a write of a controller is compared with the next withheld effect
+// of the same key, and if it is the same, it is answered with the recorded object, whose event is then played. So the
+// controllers see the objects, names and uids of the recording. What is not the same ends the comparison of its key,
+// and the effects of that key become inputs.
 //
 //	rules.go     what each controller writes, and which key of its queue that belongs to
 //	attribute.go which events are effects, and of whom; reasons.go why a controller deletes
@@ -14,7 +14,8 @@
 //	match.go     withheld effects, and the writes that match them
 //	times.go     recorded times as times of the run
 //	handler.go   writes of controllers are answered in the place of the API
-//	run.go       Run: the inputs, and when each key is reconciled
+//	run.go       Run: its options, and what it begins with; schedule.go plays the inputs, and decides when each key is
+//	             reconciled; answer.go compares what is written then; primary.go names what keys are about
 //	result.go    Result: what was the same, and what was not
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,6 +92,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.get(w, req, info, a.name, code)
 }
 
+// scaleSubresource is the subresource whose objects are of another kind than what they change.
+const scaleSubresource = "scale"
+
 func isWrite(verb string) bool {
 	switch verb {
 	case "create", "update", "patch", "delete":
@@ -151,12 +153,16 @@ func (h *handler) read(
 			out.verb = VerbUpdateStatus
 		}
 	}
+	if info.Subresource == scaleSubresource {
+		out.scale, out.replicas = true, obj.number(0, "spec", "replicas")
+		return out, nil
+	}
 	out.object.Kind = obj.text("kind")
-	out.content = comparable(obj, out.verb)
+	out.content = contentOf(obj, out.verb)
 	return out, nil
 }
 
-// tryPatch returns what the object would be after a patch, or after a write of the subresource scale.
+// tryPatch returns what the object, or its subresource, would be after a patch.
 func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInfo, body []byte) (fields, error) {
 	try := req.Clone(req.Context())
 	try.URL.RawQuery = url.Values{"dryRun": {metav1.DryRunAll}, "fieldManager": req.URL.Query()["fieldManager"],
@@ -182,6 +188,9 @@ func (h *handler) get(
 	read := *info
 	read.Verb, read.Subresource, read.Name = "get", "", name
 	read.Parts = []string{info.Resource, name}
+	if info.Subresource == scaleSubresource {
+		read.Subresource, read.Parts = scaleSubresource, append(read.Parts, scaleSubresource)
+	}
 	path := "/" + info.APIPrefix
 	if info.APIGroup != "" {
 		path += "/" + info.APIGroup
@@ -191,6 +200,9 @@ func (h *handler) get(
 		path += "/namespaces/" + url.PathEscape(info.Namespace)
 	}
 	path += "/" + info.Resource + "/" + url.PathEscape(name)
+	if read.Subresource != "" {
+		path += "/" + read.Subresource
+	}
 	read.Path = path
 	get := req.Clone(genericapirequest.WithRequestInfo(req.Context(), &read))
 	get.Method, get.Body, get.ContentLength = http.MethodGet, http.NoBody, 0
@@ -224,7 +236,8 @@ func respond(w http.ResponseWriter, a answer) {
 		Status:   metav1.StatusSuccess, Code: http.StatusOK,
 	}
 	if a.refused != "" {
-		status.Status, status.Message, status.Code, status.Reason = metav1.StatusFailure, a.refused, int32(a.code), a.reason
+		status.Status, status.Message, status.Reason = metav1.StatusFailure, a.refused, a.reason
+		status.Code = int32(a.code) //nolint:gosec // G115: an HTTP status
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
@@ -256,8 +269,3 @@ func (m *memoryResponse) Flush() {}
 
 // CloseNotify implements http.CloseNotifier, which upstream's response wrappers require.
 func (m *memoryResponse) CloseNotify() <-chan bool { return nil }
-
-// isScale reports whether a write is one of the subresource scale.
-func isScale(info *genericapirequest.RequestInfo) bool {
-	return strings.EqualFold(info.Subresource, "scale")
-}

@@ -36,7 +36,8 @@ type event struct {
 	generated bool
 	// compared is set if the event is the recorded side of a Difference.
 	compared bool
-	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as good.
+	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as
+	// good.
 	played, otherChoice bool
 }
 
@@ -248,7 +249,7 @@ func (l *recorded) attributeEvent(compared []string, state index, ev *event) err
 	case isEffect:
 		ev.effect, ev.changes = &made, c.changes()
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
-		ev.content = comparable(withDefaults(obj, ev.stream), c.verb)
+		ev.content = contentOf(withDefaults(obj, ev.stream), c.verb)
 	case isUnattributed:
 		l.result.Unattributed++
 	case isInput:

@@ -17,6 +17,9 @@ type write struct {
 	verb    Verb
 	object  trace.Object // without a name if that is to be generated
 	content fields
+	// scale is true for a write of the subresource scale, which sets the number of replicas; content is then not set.
+	scale    bool
+	replicas int64
 	// generated is true for the creation of an object whose name the API is to make.
 	generated bool
 	reconcile trace.ReconcileID
@@ -36,8 +39,8 @@ type keyState struct {
 	ended bool
 }
 
-// isLike reports whether the event is a write of the sort: of the same verb and resource, and if it is an update, of the
-// same object.
+// isLike reports whether the event is a write of the sort: of the same verb and resource, and if it is an update, of
+// the same object.
 func (w *write) isLike(ev *event) bool {
 	id := ev.id()
 	if ev.verb != w.verb || id.Group != w.object.Group || id.Resource != w.object.Resource ||
@@ -95,8 +98,8 @@ const (
 // match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
 // that the recording has come to, if the moment is due.
 //
-// Of updates only the next counts, and of statuses that follow each other soon the last. Of creations and deletions all count that the key made one after the other, without
-// other writes between: controllers send them at once.
+// Of updates only the next counts, and of statuses that follow each other soon the last. Of creations and deletions all
+// count that the key made one after the other, without other writes between: controllers send them at once.
 func match(w *write, effects []*event, when moment, target *event) (outcome, *event) {
 	like, run := w.candidates(effects)
 	if at := slices.IndexFunc(run, w.isSame); at >= 0 {

@@ -30,7 +30,8 @@ func primary(controller string) (resource schema.GroupResource, kind string) {
 	case "disruption":
 		return schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, "PodDisruptionBudget"
 	case "horizontalpodautoscaling":
-		return schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}, "HorizontalPodAutoscaler"
+		autoscalers := schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
+		return autoscalers, "HorizontalPodAutoscaler"
 	case "serviceaccount":
 		return core("namespaces"), "Namespace"
 	case "resourcequota":

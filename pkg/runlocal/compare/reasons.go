@@ -124,7 +124,8 @@ func isOldReplicaSet(state known, c *change) bool {
 	}
 	old := int64(-1) // one is in use
 	for _, rs := range state.list(apps("replicasets"), c.namespace) {
-		if ref := rs.controllerOwner(); ref != nil && ref.text("uid") == owner.text("metadata", "uid") && !rs.isDeleting() {
+		ref := rs.controllerOwner()
+		if ref != nil && ref.text("uid") == owner.text("metadata", "uid") && !rs.isDeleting() {
 			old++
 		}
 	}
@@ -133,8 +134,8 @@ func isOldReplicaSet(state known, c *change) bool {
 
 // hasTTL reports whether a job has ended and is to be deleted some time later.
 func hasTTL(_ known, c *change) bool {
-	return c.before.at("spec", "ttlSecondsAfterFinished") != nil && c.before.text("status", "completionTime") != "" ||
-		len(c.before.maps("status", "conditions")) > 0
+	ended := c.before.text("status", "completionTime") != "" || len(c.before.maps("status", "conditions")) > 0
+	return c.before.at("spec", "ttlSecondsAfterFinished") != nil && ended
 }
 
 // isClaimOfSet reports whether a claim is named like those of a StatefulSet.

@@ -49,7 +49,7 @@ var recordedKinds = []replay.Stream{
 	{Group: "apps", Version: "v1", Kind: "ControllerRevision", Resource: "controllerrevisions", Namespaced: true},
 	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, HasStatus: true},
-	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true, HasStatus: true},
+	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true},
 	{Version: "v1", Kind: "Node", Resource: "nodes", HasStatus: true},
 	{Version: "v1", Kind: "Namespace", Resource: "namespaces", HasStatus: true},
 }

@@ -56,8 +56,8 @@ type Key struct {
 	// Object is the object that the key names; zero if that is not known.
 	Object trace.Object `json:"object"`
 	// Same counts the recorded writes that the controller made too. Merged are those among them that it made together
-	// with another one, or in another order: statuses in between, which depend on when a controller happens to look, and
-	// objects of which it makes or deletes several in no order.
+	// with another one, or in another order: statuses in between, which depend on when a controller happens to look,
+	// and objects of which it makes or deletes several in no order.
 	Same   int `json:"same"`
 	Merged int `json:"merged,omitempty"`
 	// Other is the first write that differs; nil if there is none. After it nothing of the key was compared: Uncompared
@@ -73,7 +73,7 @@ type Key struct {
 	ByTimer []Write `json:"byTimer,omitempty"`
 }
 
-// Same reports whether all that was compared was the same.
+// IsSame reports whether all that was compared was the same.
 func (k *Key) IsSame() bool { return k.Other == nil && len(k.Missing) == 0 && len(k.Extra) == 0 }
 
 // Counts are sums over keys.
@@ -95,8 +95,8 @@ type Counts struct {
 type Result struct {
 	// Controllers are the short names of those that were compared.
 	Controllers []string `json:"controllers"`
-	// Keys are in the order of controllers and keys. Keys of which nothing was recorded and nothing was written are left
-	// out.
+	// Keys are in the order of controllers and keys. Keys of which nothing was recorded and nothing was written are
+	// left out.
 	Keys []Key `json:"keys"`
 	// Inputs and Effects count the events that were played and those that were withheld, up to their time.
 	Inputs  int `json:"inputs"`

@@ -46,8 +46,8 @@ func batch(resource string) schema.GroupResource {
 
 func core(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
 
-// rulesOf returns what a controller writes, by its short name; nil for a controller whose writes are not told apart from
-// those of others. It is what upstream's controllers do by their clients in pkg/controller of k8s.io/kubernetes, Events
+// rulesOf returns what a controller writes, by its short name; nil for a controller whose writes are not told apart
+// from those of others. It is what upstream's controllers do by their clients in pkg/controller of k8s.io/kubernetes, Events
 // and Leases left out.
 func rulesOf(controller string) []rule {
 	switch controller {
@@ -73,7 +73,8 @@ func rulesOf(controller string) []rule {
 				},
 			})
 	case "daemonset":
-		return slices.Concat(podOwnerRules(apps("daemonsets"), "DaemonSet", daemonSetDeletes), revisionRules("DaemonSet"))
+		return slices.Concat(
+			podOwnerRules(apps("daemonsets"), "DaemonSet", daemonSetDeletes), revisionRules("DaemonSet"))
 	case "job":
 		return append(podOwnerRules(batch("jobs"), "Job", jobDeletes), rule{
 			resource: core("pods"), verbs: anyUpdate, owner: "Job", fields: []string{"metadata.finalizers"},
@@ -104,9 +105,7 @@ func rulesOf(controller string) []rule {
 				resource: schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"},
 				verbs:    statusOnly,
 			},
-			{resource: apps("deployments"), verbs: anyUpdate, fields: []string{"spec.replicas"}, scale: true, anyKey: true},
-			{resource: apps("replicasets"), verbs: anyUpdate, fields: []string{"spec.replicas"}, scale: true, anyKey: true},
-			{resource: apps("statefulsets"), verbs: anyUpdate, fields: []string{"spec.replicas"}, scale: true, anyKey: true},
+			scaleRule(apps("deployments")), scaleRule(apps("replicasets")), scaleRule(apps("statefulsets")),
 		}
 	case "serviceaccount":
 		return []rule{{
@@ -116,6 +115,11 @@ func rulesOf(controller string) []rule {
 		return []rule{{resource: core("resourcequotas"), verbs: statusOnly}}
 	}
 	return nil
+}
+
+// scaleRule is that of a controller that sets the number of replicas of another one's objects.
+func scaleRule(resource schema.GroupResource) rule {
+	return rule{resource: resource, verbs: anyUpdate, fields: []string{"spec.replicas"}, scale: true, anyKey: true}
 }
 
 func deploymentRules() []rule {

@@ -94,6 +94,7 @@ func TestSame(t *testing.T) {
 	} {
 		for _, traced := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, traced %t", tc.name, traced), func(t *testing.T) {
+				t.Parallel()
 				recording := record(t, traced, tc.controllers, tc.manifests...)
 				var decisions []string
 				result, err := Run(within(t), recording, Options{
@@ -109,7 +110,6 @@ func TestSame(t *testing.T) {
 				if got := result.Counts(); got.Same < result.Effects-got.ByTimer || got.Same == 0 {
 					t.Errorf("%s: %d effects, but the counts are %s", tc.reason, result.Effects, show(t, got))
 				}
-				t.Log(strings.ReplaceAll(show(t, result.Counts()), "\n", ""), result.Unattributed, result.Inputs, result.Effects)
 			})
 		}
 	}

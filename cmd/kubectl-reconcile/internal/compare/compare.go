@@ -44,7 +44,7 @@ func completeControllers(cmd *cobra.Command) {
 		cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		var out []string
-		for _, name := range comparable() {
+		for _, name := range comparedNames() {
 			if !slices.Contains(strings.Split(before, ","), name) {
 				out = append(out, before+name)
 			}
@@ -150,11 +150,11 @@ func withHints(err error, recording replay.Recording) error {
 		for i, gr := range missing.Resources {
 			kinds[i] = gr.String()
 		}
-		return cli.WithHint(err, "record them too: `kubectl reconcile record "+strings.Join(recordedAnd(recording, kinds), ",")+
-			" -o FILE`")
+		all := strings.Join(recordedAnd(recording, kinds), ",")
+		return cli.WithHint(err, "record them too: `kubectl reconcile record "+all+" -o FILE`")
 	case errors.As(err, new(*compare.UncomparableError)):
 		return cli.WithHint(err, "`run --record` and `sandbox --record` record who wrote what; "+
-			"without that these can be compared: "+cli.Enumerate(comparable()))
+			"without that these can be compared: "+cli.Enumerate(comparedNames()))
 	case errors.Is(err, compare.ErrNoEvents):
 		return cli.WithHint(err, "`kubectl reconcile replay FILE --summary` shows what was recorded")
 	}
@@ -177,8 +177,8 @@ func recordedAnd(recording replay.Recording, more []string) []string {
 	return out
 }
 
-// comparable returns the controllers whose writes are told from those of others without a trace.
-func comparable() []string {
+// comparedNames returns the controllers whose writes are told from those of others without a trace.
+func comparedNames() []string {
 	var names []string
 	for _, c := range controllers.All() {
 		if c.Runs() {

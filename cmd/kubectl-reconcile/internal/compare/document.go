@@ -23,8 +23,8 @@ const documentKind = "ReplayComparison"
 
 func newDocument(result *compare.Result, again repeated) *document {
 	out := &document{
-		APIVersion: trace.APIVersion, Kind: documentKind, Same: result.IsSame(), Counts: result.Counts(), Result: result,
-		SecondRun: again.difference,
+		APIVersion: trace.APIVersion, Kind: documentKind, Same: result.IsSame(), Counts: result.Counts(),
+		Result: result, SecondRun: again.difference,
 	}
 	if again.ran {
 		repeatable := again.difference == ""

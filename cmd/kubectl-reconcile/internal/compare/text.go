@@ -61,7 +61,9 @@ func (t *text) heading(r *compare.Result) string {
 
 // table writes a row for each key.
 func (t *text) table(r *compare.Result) error {
-	columns := []render.Column{{Title: "RESULT"}, {Title: "CONTROLLER"}, {Title: "KEY", Truncatable: true}, {Title: "WRITES"}}
+	columns := []render.Column{
+		{Title: "RESULT"}, {Title: "CONTROLLER"}, {Title: "KEY", Truncatable: true}, {Title: "WRITES"},
+	}
 	rows := make([][]render.Cell, len(r.Keys))
 	for i := range r.Keys {
 		k := &r.Keys[i]
@@ -232,8 +234,8 @@ func (t *text) conclusion(r *compare.Result, again repeated) {
 		t.line("same: %s of %s", cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"))
 	} else {
 		t.line("%s %d of %s; %d same, %d other, %d missing, %d extra, %d not compared",
-			t.palette.Trouble("different:"), c.Different, cli.Plural(c.Keys, "key"), c.Same, c.Other, c.Missing, c.Extra,
-			c.Uncompared)
+			t.palette.Trouble("different:"), c.Different, cli.Plural(c.Keys, "key"), c.Same, c.Other, c.Missing,
+			c.Extra, c.Uncompared)
 	}
 	if again.ran && again.difference == "" {
 		t.line("a second run came out the same")

@@ -1,0 +1,268 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// who returns who has sent a request, by the goroutine that serves it: it was started by the one that works on a key.
+func (r *run) who(*http.Request) (caller, bool) {
+	controller, key, reconcile := tap.Current()
+	if !slices.Contains(r.result.Controllers, controller) {
+		return caller{}, false
+	}
+	return caller{keyID{controller, key}, reconcile}, true
+}
+
+// judge notes an effect that the controller did not write. r.mu must be held.
+func (r *run) judge(ev *event, timed bool) {
+	k := r.key(keyID{ev.effect.controller, ev.effect.key})
+	switch {
+	case k.ended && !ev.compared:
+		k.result.Uncompared++
+	case k.ended:
+	case ev.otherChoice:
+		k.result.Same++
+		k.result.Merged++
+	case k.ahead[sortOf(ev)] > 0:
+		k.ahead[sortOf(ev)]--
+		k.result.Same++
+		k.result.Merged++
+	case timed:
+		k.result.ByTimer = append(k.result.ByTimer, recordedWrite(ev, true))
+	case ev.verb == VerbUpdateStatus && r.isPassing(k, ev):
+		k.result.Same++
+		k.result.Merged++
+	default:
+		k.result.Missing = append(k.result.Missing, recordedWrite(ev, true))
+	}
+}
+
+// isPassing reports whether a status is one in between: another one follows soon, or a later one is what the object has
+// at this moment. r.mu must be held.
+func (r *run) isPassing(k *keyState, ev *event) bool {
+	current := contentText(contentOf(r.object(ev.objectID()).current, VerbUpdateStatus))
+	return slices.ContainsFunc(k.effects, func(later *event) bool {
+		return later != ev && !later.played && later.verb == VerbUpdateStatus && later.objectID() == ev.objectID() &&
+			(later.soonAfter(ev) || contentText(later.content) == current)
+	})
+}
+
+// playEvent has clients see an event. r.mu must be held.
+func (r *run) playEvent(ev *event) {
+	if ev.played {
+		return
+	}
+	ev.played = true
+	r.note("play %s", ev)
+	object := r.object(ev.objectID())
+	object.coming = slices.DeleteFunc(object.coming, func(one *event) bool { return one == ev })
+	data, obj, err := r.shifted(ev)
+	if err == nil {
+		_, err = r.session.Server().Play(r.ctx, api.PlayedEvent{
+			Object:  api.StoredObject{Kind: ev.stream.GVK(), Resource: ev.stream.Resource, JSON: data},
+			Deleted: ev.isDeletion(), ResourceVersion: ev.record.ResourceVersion,
+		})
+	}
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("playing record %d: %w", ev.record.Number, err)
+	}
+	if object.current = obj; ev.isDeletion() {
+		object.current = nil
+	}
+}
+
+// The texts of refusals.
+const (
+	refusedEnded     = "this key is not compared any more"
+	refusedDifferent = "this write is not in the recording"
+	refusedEarly     = "this write is too early for the recording; try again"
+	refusedChoice    = "another object was deleted in the recording, which is as good"
+)
+
+func conflict(text string) answer {
+	return answer{refused: text, code: http.StatusConflict, reason: metav1.StatusReasonConflict}
+}
+
+func forbidden(text string) answer {
+	return answer{refused: text, code: http.StatusForbidden, reason: metav1.StatusReasonForbidden}
+}
+
+// answer compares a write of a controller.
+func (r *run) answer(_ context.Context, w *write) answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.key(w.keyID)
+	if k.ended {
+		return forbidden(refusedEnded)
+	}
+	if w.scale {
+		w.content = r.scaled(w)
+	}
+	if w.verb != VerbCreate && r.changesNothing(w) {
+		return answer{name: w.object.Name}
+	}
+	effects := k.effects
+	if unknown := r.keys[keyID{w.controller, ""}]; unknown != nil && w.key != "" {
+		effects = slices.Concat(effects, unknown.effects)
+	}
+	found, ev := match(w, effects, r.moment, r.target)
+	r.note("write of %s %s: %s %s %s, moment %d, outcome %d of %s", w.controller, w.key, w.verb, w.object.Resource,
+		w.object.Name, r.moment, found, ev)
+	switch found {
+	case same, merged:
+		return r.accept(w, ev, found == merged)
+	case premature:
+		k.early++
+		return conflict(refusedEarly)
+	case otherChoice:
+		if r.areAlike(w.objectID(), ev.objectID()) {
+			ev.otherChoice = true
+			return conflict(refusedChoice)
+		}
+		k.ended, ev.compared = true, true
+		k.result.Other = &Difference{
+			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
+			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
+		}
+	case different:
+		k.ended, ev.compared = true, true
+		k.result.Other = &Difference{
+			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
+			Fields: differences(ev.content, w.content),
+		}
+	case unmatched:
+		extra := r.replayedWrite(w, true)
+		if byTimer(extra.Causes) {
+			k.result.ByTimer = append(k.result.ByTimer, extra)
+		} else {
+			k.result.Extra = append(k.result.Extra, extra)
+		}
+		k.ended = true
+	}
+	return forbidden(refusedDifferent)
+}
+
+// scaled returns the content of an object with another number of replicas. r.mu must be held.
+func (r *run) scaled(w *write) fields {
+	content := contentOf(r.object(w.objectID()).current, VerbUpdate)
+	spec, _ := content["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		content["spec"] = spec
+	}
+	spec["replicas"] = w.replicas
+	return content
+}
+
+// areAlike reports whether two pods are the same but for times, names and nodes, so that which of them a controller
+// deletes is left to chance, or depends on fractions of seconds. r.mu must be held.
+func (r *run) areAlike(a, b objectID) bool {
+	x, y := r.object(a).current, r.object(b).current
+	return x != nil && y != nil && a.resource == core("pods") && a.namespace == b.namespace &&
+		rankText(x) == rankText(y)
+}
+
+// rankText is what decides which pods are deleted first, without times: ActivePodsWithRanks of pkg/controller of
+// k8s.io/kubernetes.
+func rankText(pod fields) string {
+	ready := ""
+	for _, condition := range pod.maps("status", "conditions") {
+		if condition.text("type") == "Ready" {
+			ready = condition.text("status")
+		}
+	}
+	return contentText(fields{
+		"assigned": pod.text("spec", "nodeName") != "", "phase": pod.text("status", "phase"), "ready": ready,
+		"deleting": pod.isDeleting(), "labels": pod.at("metadata", "labels"),
+		"cost": pod.text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
+	})
+}
+
+// byTimer reports whether nothing but timers has led to a reconcile.
+func byTimer(causes []trace.Cause) bool {
+	isOther := func(c trace.Cause) bool { return c.Type != trace.CauseTimer }
+	return len(causes) > 0 && !slices.ContainsFunc(causes, isOther)
+}
+
+// changesNothing reports whether the object is already as a write wants it, which no event shows. r.mu must be held.
+func (r *run) changesNothing(w *write) bool {
+	current := r.object(w.objectID()).current
+	switch {
+	case current == nil:
+		return false
+	case w.verb == VerbDelete:
+		return current.isDeleting()
+	}
+	return contentText(contentOf(current, w.verb)) == contentText(w.content)
+}
+
+func (w *write) objectID() objectID {
+	resource := schema.GroupResource{Group: w.object.Group, Resource: w.object.Resource}
+	return objectID{resource, w.object.Namespace, w.object.Name}
+}
+
+// accept answers a write by an effect: what comes before it in the history of its object is played first. r.mu must be
+// held.
+func (r *run) accept(w *write, ev *event, later bool) answer {
+	object := r.object(ev.objectID())
+	before := object.coming[:max(slices.Index(object.coming, ev), 0)]
+	for _, earlier := range before {
+		if e := earlier.effect; e != nil && !r.belongsTo(earlier, w.keyID) && !r.key(keyID{e.controller, e.key}).ended {
+			r.note("refused, as before comes %s", earlier)
+			return conflict(refusedEarly) // the object is changed by another controller before
+		}
+	}
+	for _, earlier := range slices.Clone(before) {
+		if earlier.effect != nil {
+			r.judge(earlier, false)
+		}
+		r.playEvent(earlier)
+	}
+	k := r.key(keyID{ev.effect.controller, ev.effect.key})
+	k.result.Same++
+	k.early = 0
+	if k.isAhead(ev) {
+		k.ahead[sortOf(ev)]++
+	}
+	if later {
+		k.result.Merged++
+	}
+	r.playEvent(ev)
+	if r.err != nil {
+		return forbidden(r.err.Error())
+	}
+	if w.verb == VerbDelete {
+		return answer{}
+	}
+	return answer{name: ev.record.Name}
+}
+
+// belongsTo reports whether an effect is one of the key, or of its controller with an unknown key.
+func (r *run) belongsTo(ev *event, id keyID) bool {
+	return ev.effect.controller == id.controller && (ev.effect.key == id.key || ev.effect.key == "")
+}
+
+// replayedWrite describes a write of the run. r.mu must be held.
+func (r *run) replayedWrite(w *write, changes bool) Write {
+	out := Write{Verb: w.verb, Object: w.object, Reconcile: w.reconcile, Causes: r.causes.of(w.reconcile)}
+	if !changes || w.verb == VerbDelete {
+		return out
+	}
+	var before fields
+	if current := r.object(w.objectID()).current; current != nil && w.verb != VerbCreate {
+		before = contentOf(current, w.verb)
+	}
+	out.Changes, _ = inspect.Changes(object(before), object(w.content)) // they are JSON values
+	return out
+}

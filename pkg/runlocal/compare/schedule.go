@@ -1,0 +1,338 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// playEvents plays all events.
+func (r *run) playEvents(ctx context.Context) error {
+	if err := r.session.WaitHeld(ctx); err != nil {
+		return err
+	}
+	r.noteHeld(r.loaded.start)
+	for _, ev := range r.loaded.events {
+		if r.isPlayed(ev) {
+			continue
+		}
+		if err := r.passTime(ctx, ev); err != nil {
+			return err
+		}
+		if err := r.reconcileOverdue(ctx, ev.record.Time); err != nil {
+			return err
+		}
+		if !r.isPlayed(ev) && ev.effect != nil {
+			if err := r.giveChance(ctx, ev); err != nil {
+				return err
+			}
+		}
+		if err := r.playRest(ctx, ev); err != nil {
+			return err
+		}
+		r.noteHeld(ev.record.Time)
+		r.last = ev.record.Time
+		if err := r.reconcileEarly(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconcileEarly has the keys reconciled that are held and that an effect follows soon. The controller that was
+// recorded may have looked at any moment since its last write.
+func (r *run) reconcileEarly(ctx context.Context) error {
+	r.setMoment(early, nil)
+	for _, k := range r.held() {
+		if r.isTooEarly(k) || !r.hasEffectSoon(k, r.last) {
+			continue
+		}
+		since := r.since[k]
+		if err := r.release(ctx, k); err != nil {
+			return err
+		}
+		r.noteHeldSince(k, since)
+	}
+	return nil
+}
+
+// maxEarly bounds how often in a row a key is reconciled too early: each time it is put off for longer.
+const maxEarly = 5
+
+func (r *run) isTooEarly(k heldKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.keys[keyID{k.controller, k.key}]
+	return state == nil || state.early >= maxEarly
+}
+
+// noteHeldSince notes a key again that was reconciled too early, as held since it was first added.
+func (r *run) noteHeldSince(k heldKey, since time.Time) {
+	if slices.Contains(r.held(), k) {
+		r.since[k] = since
+	}
+}
+
+func (r *run) isPlayed(ev *event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return ev.played
+}
+
+// passTime has as much time pass before an event as was recorded, if a timer ends in it, and skips it otherwise.
+func (r *run) passTime(ctx context.Context, ev *event) error {
+	if ev.record.Time.IsZero() {
+		return nil
+	}
+	due := r.timelineAt(ev.record.Time)
+	for {
+		now := r.clock.Now()
+		next, waiting := r.nextTimer()
+		if !waiting || next.After(due) || next.Sub(now) > r.options.MaxWait {
+			break
+		}
+		if err := r.waitUntil(ctx, next); err != nil {
+			return err
+		}
+		r.noteHeld(ev.record.Time)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timeline.move(r.last, ev.record.Time, r.clock.Now())
+	return nil
+}
+
+func (r *run) timelineAt(recorded time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.timeline.at(recorded)
+}
+
+// nextTimer returns when the next key comes back by itself that is still compared.
+func (r *run) nextTimer() (time.Time, bool) {
+	for _, p := range r.session.Pending() {
+		if !r.isEnded(keyID{p.Controller, p.Key}) {
+			return p.Due, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (r *run) isEnded(id keyID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.keys[id]
+	return k != nil && k.ended
+}
+
+// ended returns the keys that are not compared any more.
+func (r *run) ended() map[keyID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[keyID]bool{}
+	for id, k := range r.keys {
+		if k.ended {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// waitUntil waits for a time, and until what is due then is held.
+func (r *run) waitUntil(ctx context.Context, then time.Time) error {
+	timer := r.clock.NewTimer(then.Sub(r.clock.Now()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+	}
+	return r.session.WaitHeld(ctx)
+}
+
+// held returns the keys that are held, in order. Those that are not compared any more are forgotten.
+func (r *run) held() []heldKey {
+	ended := r.ended()
+	r.session.DropHeldKeys(func(controller, _, key string) bool { return ended[keyID{controller, key}] })
+	var out []heldKey
+	for _, c := range r.session.State().Controllers {
+		for _, q := range c.Queues {
+			for _, k := range q.Held {
+				out = append(out, heldKey{c.Name, q.Queue, k.Key})
+			}
+		}
+	}
+	slices.SortFunc(out, heldKey.compare)
+	return out
+}
+
+// noteHeld notes the recorded time at which keys began to be held.
+func (r *run) noteHeld(now time.Time) {
+	held := r.held()
+	for _, k := range held {
+		if _, known := r.since[k]; !known {
+			r.since[k] = now
+		}
+	}
+}
+
+// release has a key reconciled.
+func (r *run) release(ctx context.Context, k heldKey) error {
+	delete(r.since, k)
+	r.note("release %s %s, moment %d", k.controller, k.key, r.moment)
+	if !r.session.ReleaseKey(k.controller, k.queue, k.key) {
+		return nil
+	}
+	if err := r.session.WaitHeld(ctx); err != nil {
+		return fmt.Errorf("waiting for %s to reconcile %q: %w", k.controller, k.key, err)
+	}
+	return r.playError()
+}
+
+func (r *run) playError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// reconcileOverdue has the keys reconciled that were held for long, up to a recorded time, and that no effect follows
+// soon.
+func (r *run) reconcileOverdue(ctx context.Context, now time.Time) error {
+	r.setMoment(late, nil)
+	for range maxRounds {
+		found := false
+		for _, k := range r.held() {
+			since, known := r.since[k]
+			if !known {
+				r.since[k] = now
+				continue
+			}
+			if now.Sub(since) <= r.options.Patience || r.hasEffectSoon(k, now) {
+				continue
+			}
+			found = true
+			if err := r.release(ctx, k); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return nil
+		}
+	}
+	return nil
+}
+
+// hasEffectSoon reports whether an effect of the key follows within the patience after a recorded time.
+func (r *run) hasEffectSoon(k heldKey, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range []keyID{{k.controller, k.key}, {k.controller, ""}} {
+		if state := r.keys[id]; state != nil {
+			for _, ev := range state.effects {
+				if !ev.played {
+					if ev.record.Time.Sub(since) <= r.options.Patience {
+						return true
+					}
+					break
+				}
+			}
+		}
+	}
+	return false
+}
+
+// giveChance has the key of an effect reconciled, until the effect is written or there is nothing to reconcile.
+func (r *run) giveChance(ctx context.Context, ev *event) error {
+	id := keyID{ev.effect.controller, ev.effect.key}
+	if r.isEnded(id) {
+		return nil
+	}
+	r.setMoment(due, ev)
+	for range maxRounds {
+		found := false
+		for _, k := range r.held() {
+			if r.isPlayed(ev) {
+				return nil
+			}
+			if k.names(id) {
+				found = true
+				if err := r.release(ctx, k); err != nil {
+					return err
+				}
+			}
+		}
+		if r.isPlayed(ev) || r.isEnded(id) {
+			return nil
+		}
+		if found {
+			continue
+		}
+		due, waiting := r.dueOf(id)
+		if !waiting || due.Sub(r.clock.Now()) > horizon {
+			return nil
+		}
+		if err := r.waitUntil(ctx, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) setMoment(m moment, target *event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moment, r.target = m, target
+}
+
+// dueOf returns when a key comes back by itself.
+func (r *run) dueOf(id keyID) (time.Time, bool) {
+	for _, p := range r.session.Pending() {
+		if (heldKey{controller: p.Controller, key: p.Key}).names(id) {
+			return p.Due, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// playRest plays an event that no write has, and judges it if it is an effect.
+func (r *run) playRest(ctx context.Context, ev *event) error {
+	timed := false
+	if ev.effect != nil {
+		_, timed = r.dueOf(keyID{ev.effect.controller, ev.effect.key})
+	}
+	r.mu.Lock()
+	if !ev.played {
+		if ev.effect != nil {
+			r.judge(ev, timed)
+		}
+		r.playEvent(ev)
+	}
+	err := r.err
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return r.session.WaitHeld(ctx)
+}
+
+// finish has all keys reconciled that are left: what they write was not recorded.
+func (r *run) finish(ctx context.Context) error {
+	r.setMoment(late, nil)
+	for {
+		found := false
+		for _, k := range r.held() {
+			if r.rounds[k] >= maxRounds {
+				continue
+			}
+			r.rounds[k]++
+			found = true
+			if err := r.release(ctx, k); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return nil
+		}
+	}
+}
