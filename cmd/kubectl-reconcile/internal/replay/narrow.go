@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
 
@@ -28,7 +29,7 @@ func (f *narrowFlags) addTo(cmd *cobra.Command) {
 		"only this object, as TYPE/NAME, its dependents and theirs, whenever they were that, and Events about them")
 	flags.StringSliceVar(&f.kinds, "kind", nil,
 		"only objects of this kind, such as pods or deploy, and Events about them")
-	flags.StringSliceVar(&f.fields, "field", nil,
+	flags.StringArrayVar(&f.fields, "field", nil,
 		"only changes of this field or what is below it, such as spec.replicas or status.conditions[Ready]")
 	flags.StringSliceVar(&f.writers, "writer", nil,
 		"only what this field manager or controller wrote, and Events that it reported")
@@ -111,11 +112,18 @@ func (f *narrowFlags) names(flag string, texts []string) ([]timeline.Name, error
 }
 
 // errUnknownKinds returns the error of kinds that a recording does not have; nil if there are none.
-func errUnknownKinds(unknown, known []string) error {
+func errUnknownKinds(unknown []string, streams []replay.Stream) error {
+	var resources []string
+	for i := range streams {
+		resources = cli.AppendUnique(resources, streams[i].GroupResource().String())
+	}
 	var errs []error
 	for _, name := range unknown {
-		errs = append(errs, cli.WithHint(fmt.Errorf("the recording has no kind %q", name),
-			cli.Suggestion(name, known, "")))
+		hint := cli.Suggestion(name, timeline.KindNames(streams), "")
+		if hint == "" && len(resources) > 0 {
+			hint = "it has " + cli.Enumerate(resources)
+		}
+		errs = append(errs, cli.WithHint(fmt.Errorf("the recording has no kind %q", name), hint))
 	}
 	return errors.Join(errs...)
 }

@@ -344,6 +344,7 @@ func TestRefusals(t *testing.T) {
 		{"an unknown output", []string{file, "-o", "jsn"}, "error: unknown output format \"jsn\"\nhint: did you mean json? there are json, yaml, watch, audit and manifests; without -o the output is text\n"},
 		{"YAML has no lines", []string{file, "-o", "yaml"}, "error: a timeline is not written as YAML\nhint: -o json writes a line for each entry\n"},
 		{"an unknown kind", []string{file, "--kind", "deploymnt"}, "error: the recording has no kind \"deploymnt\"\nhint: did you mean deployment or deployments?\n"},
+		{"a kind that is like none", []string{file, "--kind", "xyzzy"}, "error: the recording has no kind \"xyzzy\"\nhint: it has deployments.apps, replicasets.apps, pods, events\n"},
 		{"the kind of an object", []string{file, "--tree", "dep/web"}, "error: the recording has no kind \"dep\"\nhint: did you mean deploy or deployment or deployments?\n"},
 		{"no name", []string{file, "--object", "web"}, "error: --object \"web\" must be TYPE/NAME\nhint: for example deploy/web\n"},
 		{"an unknown type", []string{file, "--type", "ADED"}, "error: unknown type \"ADED\"\nhint: did you mean ADDED? there are ADDED, MODIFIED, DELETED, EXISTING, EVENT, RECONCILE, LIST, GAP, ERROR, BEGIN, END, TORN\n"},

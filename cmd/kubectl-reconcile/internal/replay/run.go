@@ -113,7 +113,7 @@ func (o *Options) checkKinds(filter timeline.Filter, streams []replay.Stream) er
 			unknown = append(unknown, name)
 		}
 	}
-	return errUnknownKinds(unknown, timeline.KindNames(streams))
+	return errUnknownKinds(unknown, streams)
 }
 
 func isTorn(err error) bool {
@@ -168,7 +168,7 @@ func (o *Options) conclude(recording replay.Recording, t *timeline.Timeline, sho
 		return fmt.Errorf("--since: the input ended before %s", o.narrow.since)
 	}
 	streams := t.Streams()
-	if err := errUnknownKinds(t.UnknownKinds(), timeline.KindNames(streams)); err != nil && len(streams) > 0 {
+	if err := errUnknownKinds(t.UnknownKinds(), streams); err != nil && len(streams) > 0 {
 		return err
 	}
 	if o.output == "" && !o.summary {
