@@ -25,8 +25,6 @@ import (
 )
 
 const (
-	// recorderKills is how often the recorder is killed, serverKills how often the API server.
-	recorderKills, serverKills = 50, 10
 	// patience is how long a step may take on a busy machine.
 	patience = 2 * time.Minute
 	// mayBeLost is what a recorder that is killed may lose: what it has received in its last second. A write is answered
@@ -62,6 +60,17 @@ func (l *lateness) reset() time.Duration {
 	out := l.longest
 	l.longest = 0
 	return out
+}
+
+// isLong reports whether the tests are to take their time.
+func isLong() bool { return os.Getenv("RECORDING_LONG") != "" }
+
+// kills returns how often something is killed: the second number with RECORDING_LONG.
+func kills(short, long int) int {
+	if isLong() {
+		return long
+	}
+	return short
 }
 
 // write is one that was answered.
@@ -166,22 +175,53 @@ func (b *lockedBuffer) String() string {
 // record starts a recorder, and returns when everything that exists is recorded.
 func record(ctx context.Context, t *testing.T, program, kubeconfig, file string, args ...string) *recorder {
 	t.Helper()
+	r, err := startRecorder(ctx, program, kubeconfig, file, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// startRecorder starts a recorder, and returns when everything that exists is recorded.
+func startRecorder(ctx context.Context, program, kubeconfig, file string, args ...string) (*recorder, error) {
 	r := &recorder{stderr: &lockedBuffer{}, file: file, ended: make(chan struct{})}
-	r.cmd = exec.CommandContext(ctx, program, append([]string{"record", "--kubeconfig", kubeconfig, "-o", file}, args...)...)
+	args = append([]string{"record", "--kubeconfig", kubeconfig, "-o", file, "--force"}, args...)
+	r.cmd = exec.CommandContext(ctx, program, args...)
 	r.cmd.Stderr = r.stderr
 	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("starting a recorder: %w", err)
 	}
 	go func() {
 		defer close(r.ended)
 		_ = r.cmd.Wait() // how it ended is in ProcessState
 	}()
-	for deadline := time.Now().Add(patience); !strings.Contains(r.stderr.String(), "Ctrl-C ends it"); pause(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(r.stderr.String(), "Ctrl-C ends it"); {
+		select {
+		case <-r.ended:
+			return nil, fmt.Errorf("the recorder has ended: %s", r.stderr)
+		case <-time.After(5 * time.Millisecond):
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the recorder has not begun:\n%s", r.stderr)
+			return nil, fmt.Errorf("the recorder has not begun: %s", r.stderr)
 		}
 	}
-	return r
+	return r, nil
+}
+
+// interrupt ends the recorder as Ctrl-C does. It must succeed then. One that has ended is left alone.
+func (r *recorder) interrupt() error {
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("interrupting the recorder: %w", err)
+	}
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		return fmt.Errorf("the recorder does not end: %s", r.stderr)
+	}
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("the recorder ended with %d: %s", code, r.stderr)
+	}
+	return nil
 }
 
 // signal sends a signal to the recorder, and waits for its end.
@@ -257,7 +297,7 @@ func TestKilledRecorder(t *testing.T) {
 	w := startWriter(ctx, t, cluster, 5*time.Millisecond)
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same moments each time
 	dir := t.TempDir()
-	compared, latest := 0, time.Duration(0)
+	recorderKills, compared, latest := kills(8, 50), 0, time.Duration(0)
 	var late lateness
 	measuring, stop := context.WithCancel(ctx)
 	defer stop()
@@ -347,6 +387,7 @@ func TestKilledAPIServer(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same moments each time
 	type outage struct{ from, to time.Time }
 	var outages []outage
+	serverKills := kills(3, 10)
 	for range serverKills {
 		pause(time.Second + time.Duration(random.Int64N(int64(2*time.Second))))
 		one := outage{from: time.Now()}
