@@ -411,6 +411,15 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+func TestEventsAboutKindsThatWereNotRecorded(t *testing.T) {
+	r := newRecording(t, "events/v1 Event")
+	r.object(replay.TypeAdded, "Event", "e", "", `"reason":"Completed","involvedObject":{"apiVersion":"batch/v1","kind":"Job","namespace":"shop","name":"j"}`)
+	got := runCommand(t, nil, r.file(), "--object", "job/j")
+	if got.code != 0 || !strings.Contains(got.out, "Job/j                         Event Completed") {
+		t.Errorf("exit code %d, %s%s", got.code, got.err, got.out)
+	}
+}
+
 func TestTornRecording(t *testing.T) {
 	file := rollout(t).file()
 	text, err := os.ReadFile(file)

@@ -78,7 +78,7 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 		if info, err = recording.Info(); err != nil {
 			return out, err
 		}
-		if err := o.checkKinds(out.Filter, info.Streams); err != nil {
+		if err := checkKinds(recording, out.Filter, info.Streams); err != nil {
 			return out, err
 		}
 		if err := readAhead(recording, &out); err != nil {
@@ -105,15 +105,28 @@ func readAhead(recording replay.Recording, options *timeline.Options) error {
 	return recording.Rewind()
 }
 
-// checkKinds returns an error for kinds of the filter of which nothing was recorded.
-func (o *Options) checkKinds(filter timeline.Filter, streams []replay.Stream) error {
+// checkKinds returns an error for kinds of the filter of which nothing was recorded, and no Event is about one either.
+func checkKinds(recording replay.Recording, filter timeline.Filter, streams []replay.Stream) error {
 	var unknown []string
 	for _, name := range filter.KindNames() {
 		if !timeline.HasKind(name, streams) {
 			unknown = append(unknown, name)
 		}
 	}
-	return errUnknownKinds(unknown, streams)
+	if len(unknown) == 0 {
+		return nil
+	}
+	events := timeline.New(recording, timeline.Options{
+		Filter: timeline.Filter{Kinds: unknown, Types: []timeline.Type{timeline.Reported}}, Existing: true,
+	})
+	for {
+		switch _, err := events.Next(); {
+		case errors.Is(err, io.EOF) || isTorn(err):
+			return errors.Join(errUnknownKinds(events.UnknownKinds(), streams), recording.Rewind())
+		case err != nil:
+			return err
+		}
+	}
 }
 
 func isTorn(err error) bool {
