@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,6 +132,43 @@ func TestServerAway(t *testing.T) {
 		}
 		if record.Gap.Attempts < 3 || record.Gap.Since.Before(added.Time) || record.Gap.Since.After(record.Time) {
 			t.Errorf("the gap at %s is %+v", record.Time, record.Gap)
+		}
+	}
+}
+
+// TestTroublesEndWithTheGaps: when no stream has a trouble any more, every gap has ended.
+func TestTroublesEndWithTheGaps(t *testing.T) {
+	var mu sync.Mutex
+	away, began := map[string]bool{}, false
+	r := prepare(t, func(o *Options) {
+		o.Trouble = func(one Trouble) {
+			mu.Lock()
+			defer mu.Unlock()
+			delete(away, one.Namespace)
+			if one.Reason != "" {
+				away[one.Namespace], began = true, true
+			}
+		}
+	})
+	r.start(selection(configMaps, "default"), selection(configMaps, "a"), selection(configMaps, "b"), selection(configMaps, "c"))
+	r.network.set(true)
+	r.network.end(false)
+	waitUntil(t, "a trouble", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return began
+	})
+	r.write("+x")
+	r.network.set(false)
+	waitUntil(t, "the end of all troubles", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(away) == 0
+	})
+	r.end()
+	for _, line := range lines(r.sink.all()) {
+		if line == "GAP Unreachable complete=false" {
+			t.Errorf("a gap had not ended:\n%s", strings.Join(lines(r.sink.all()), "\n"))
 		}
 	}
 }
