@@ -126,12 +126,15 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 		t.setWriter(e, r.ResourceVersion, r.Writer)
 		return true
 	}
+	if old != nil && !t.o.Filter.mayChange(old, after) {
+		return false
+	}
 	writer, certain := writerOf(old, after)
 	if e.Type != Existing {
 		e.setManager(writer)
 	}
 	t.setWriter(e, r.ResourceVersion, r.Writer)
-	if old != nil && (!t.o.Filter.mayChange(old, after) || certain && !t.o.Filter.selectsWriterOf(e)) {
+	if old != nil && certain && !t.o.Filter.selectsWriterOf(e) {
 		return false
 	}
 	change, d, err := changeOf(old, after, s.secret, t.o.AllFields)
