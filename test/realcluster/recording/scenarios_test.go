@@ -1,0 +1,229 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
+)
+
+const (
+	// nodes is how many there are, as where the scenarios are played otherwise.
+	nodes = 3
+	// atOnce is how many scenarios are played and recorded at a time.
+	atOnce = 6
+	// leastSame is how many scenarios must come out the same.
+	leastSame = 15
+)
+
+// replayed is a line of testdata/scenarios.yaml.
+type replayed struct {
+	Scenario string `json:"scenario"`
+	// Long reports whether it is left out unless RECORDING_LONG is set.
+	Long bool `json:"long,omitempty"`
+	// Reason says why it need not come out the same; empty if it must.
+	Reason string `json:"reason,omitempty"`
+
+	scenario *scenarios.Scenario
+}
+
+// outcome is what became of a scenario.
+type outcome struct {
+	err   error     // of playing and recording it
+	same  [2]bool   // whether all was the same, each time
+	texts [2]string // what replay printed, each time
+}
+
+// TestScenarios records scenarios on a real control plane, each in a namespace by itself, and runs the controllers of
+// each on its recording, twice: they must write what kube-controller-manager's wrote. The environment variable
+// RECORDING_SCENARIOS chooses some by patterns, such as "job-*,rolling"; with RECORDING_LONG all of the file are
+// played; RECORDING_KEEP is a folder where the recordings stay.
+func TestScenarios(t *testing.T) {
+	chosen := chooseScenarios(t)
+	dir := os.Getenv("RECORDING_KEEP")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	p := newPlayer(t, chosen, dir)
+	began := time.Now()
+	outcomes := make([]outcome, len(chosen))
+	turns := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i := range chosen {
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			outcomes[i] = p.play(t.Context(), chosen[i].scenario)
+		})
+	}
+	group.Wait()
+	same := 0
+	for i := range chosen {
+		t.Run(chosen[i].Scenario, func(t *testing.T) {
+			if judge(t, &chosen[i], &outcomes[i]) {
+				same++
+			}
+		})
+	}
+	t.Logf("%d of %d scenarios came out the same, in %s", same, len(chosen), time.Since(began).Round(time.Second))
+	if same < leastSame && os.Getenv("RECORDING_SCENARIOS") == "" {
+		t.Errorf("only %d scenarios came out the same, less than %d", same, leastSame)
+	}
+}
+
+// judge reports whether a scenario came out the same, which those without a reason must.
+func judge(t *testing.T, r *replayed, o *outcome) bool {
+	switch {
+	case o.err != nil:
+		t.Error(o.err)
+	case r.Reason == "" && o.texts[0] != o.texts[1]:
+		t.Errorf("two runs came out differently:\n%s\n%s", o.texts[0], o.texts[1])
+	case o.same[0]:
+		return true
+	case r.Reason == "":
+		t.Error("it came out differently:\n" + o.texts[0])
+	default:
+		t.Logf("it came out differently, as %s:\n%s", r.Reason, o.texts[0])
+	}
+	return false
+}
+
+// chooseScenarios reads testdata/scenarios.yaml, and the scenarios.
+func chooseScenarios(t *testing.T) []replayed {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "scenarios.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chosen []replayed
+	if err := yaml.UnmarshalStrict(data, &chosen); err != nil {
+		t.Fatal(err)
+	}
+	all, err := scenarios.Load(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chosen {
+		at := slices.IndexFunc(all, func(s scenarios.Scenario) bool { return s.Name == chosen[i].Scenario })
+		if at < 0 {
+			t.Fatalf("there is no scenario %q", chosen[i].Scenario)
+		}
+		chosen[i].scenario = &all[at]
+	}
+	patterns := os.Getenv("RECORDING_SCENARIOS")
+	return slices.DeleteFunc(chosen, func(r replayed) bool {
+		if patterns == "" {
+			return r.Long && !isLong()
+		}
+		return !slices.ContainsFunc(strings.Split(patterns, ","), func(pattern string) bool {
+			ok, err := path.Match(pattern, r.Scenario)
+			return ok && err == nil
+		})
+	})
+}
+
+// player plays, records and replays scenarios.
+type player struct {
+	t       *testing.T
+	program string
+	cluster *realcluster.Cluster
+	side    *scenarios.Side
+	dir     string
+}
+
+func newPlayer(t *testing.T, chosen []replayed, dir string) *player {
+	t.Helper()
+	all := make([]scenarios.Scenario, len(chosen))
+	for i := range chosen {
+		all[i] = *chosen[i].scenario
+	}
+	controllers := scenarios.Controllers(all)
+	for i := range controllers {
+		controllers[i] += "-controller"
+	}
+	ctx, cluster, program := start(t, realcluster.Options{Controllers: controllers, Scheduler: true, Nodes: nodes})
+	names, err := scenarios.LoadNames(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "names.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	writes := scenarios.AuditLog(cluster.AuditLog(), names)
+	side, err := scenarios.NewSide(ctx, "real", cluster.Config(), names, writes, failed)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	})
+	return &player{t: t, program: program, cluster: cluster, side: side, dir: dir}
+}
+
+// play records the scenario while it is played, and runs its controllers on the recording.
+func (p *player) play(ctx context.Context, s *scenarios.Scenario) outcome {
+	file := filepath.Join(p.dir, s.Name+".krec")
+	r, err := startRecorder(ctx, p.program, p.cluster.Kubeconfig(), file, "-n", s.Name)
+	if err != nil {
+		return outcome{err: err}
+	}
+	_, err = p.side.PlayThen(ctx, s, func(context.Context, scenarios.Played) error { return r.interrupt() })
+	if err != nil {
+		return outcome{err: errors.Join(err, r.interrupt())}
+	}
+	var out outcome
+	for i := range out.texts {
+		out.same[i], out.texts[i], out.err = p.replay(ctx, file, compared(s))
+		if out.err != nil {
+			break
+		}
+	}
+	return out
+}
+
+// replay runs controllers on a recording, and returns what was printed.
+func (p *player) replay(ctx context.Context, file string, controllers []string) (same bool, text string, err error) {
+	cmd := exec.CommandContext(ctx, p.program, "replay", file, "--controller", strings.Join(controllers, ","))
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err = cmd.Run()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return true, out.String(), nil
+	case errors.As(err, &exit) && exit.ExitCode() == 1:
+		return false, out.String(), nil
+	}
+	return false, "", fmt.Errorf("replaying %s: %w\n%s", filepath.Base(file), err, &errOut)
+}
+
+// uncomparable are controllers of scenarios whose writes cannot be told from those of others in a recording without a
+// trace.
+var uncomparable = []string{
+	"endpoints", "endpointslice-mirroring", "garbage-collector", "horizontal-pod-autoscaler", "namespace",
+	"persistentvolume-binder", "persistentvolume-protection", "persistentvolumeclaim-protection", "serviceaccount-token",
+}
+
+// compared are the controllers of a scenario that replay runs.
+func compared(s *scenarios.Scenario) []string {
+	return slices.DeleteFunc(slices.Clone(s.Controllers), func(name string) bool {
+		return slices.Contains(uncomparable, name)
+	})
+}
