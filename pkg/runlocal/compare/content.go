@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -134,7 +135,35 @@ func contentOf(obj fields, verb Verb) fields {
 		}
 	}
 	stripAdmission(out)
+	stripGeneratedSelector(out)
 	return out
+}
+
+// generatedLabels are what the API sets on a Job with a generated selector, on its pods, and in the selector:
+// generateSelector of k8s.io/kubernetes/pkg/registry/batch/job.
+var generatedLabels = []string{
+	"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name",
+}
+
+// stripGeneratedSelector removes the selector that the API makes for a Job, and its labels: they have the uid.
+func stripGeneratedSelector(obj fields) {
+	selector, _ := obj.at("spec", "selector", "matchLabels").(map[string]any)
+	if selector["batch.kubernetes.io/controller-uid"] != nil && obj.at("spec", "manualSelector") != true {
+		delete(obj["spec"].(map[string]any), "selector")
+	}
+	if obj.at("spec", "template") == nil || obj.at("spec", "completions") == nil && obj.at("spec", "backoffLimit") == nil {
+		return // no Job
+	}
+	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
+		metadata, _ := obj.at(path...).(map[string]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		for _, name := range generatedLabels {
+			delete(labels, name)
+		}
+		if metadata != nil && len(labels) == 0 {
+			delete(metadata, "labels")
+		}
+	}
 }
 
 // sortTexts sorts the lists of texts in a status, such as the uids of pods: they are sets.
@@ -167,8 +196,16 @@ func metadataOf(v any) any {
 			kept[name] = value
 		}
 	}
+	if annotations, ok := kept["annotations"].(map[string]any); ok {
+		annotations = maps.Clone(annotations)
+		delete(annotations, triggerTime)
+		kept["annotations"] = annotations
+	}
 	return prune(kept, true)
 }
+
+// triggerTime is an annotation of EndpointSlices. Whether a write sets it depends on when the controller looks.
+const triggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
 
 // timeWord takes the place of times.
 const timeWord = "<time>"

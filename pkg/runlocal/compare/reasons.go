@@ -64,8 +64,8 @@ func statefulSetDeletes(state known, c *change) bool {
 		return false
 	}
 	revision := c.before.text("metadata", "labels", "controller-revision-hash")
-	return hasEnded(c.before) || revision != newestRevision(state, owner).text("metadata", "name") ||
-		wantsFewerPods(state, c)
+	return hasEnded(c.before) || wantsFewerPods(state, c) ||
+		!waitsForDeletion(owner) && revision != newestRevision(state, owner).text("metadata", "name")
 }
 
 // daemonSetDeletes reports whether the pod has ended or is not of the newest revision, or its node is gone or is not to
@@ -77,11 +77,17 @@ func daemonSetDeletes(state known, c *change) bool {
 	}
 	newest := newestRevision(state, owner)
 	const hash = "controller-revision-hash"
-	if hasEnded(c.before) || c.before.text("metadata", "labels", hash) != newest.text("metadata", "labels", hash) {
+	if hasEnded(c.before) ||
+		!waitsForDeletion(owner) && c.before.text("metadata", "labels", hash) != newest.text("metadata", "labels", hash) {
 		return true
 	}
 	node := state.find(core("nodes"), "", c.before.text("spec", "nodeName"))
 	return node == nil || len(node.list("spec", "taints")) > 0
+}
+
+// waitsForDeletion reports whether users, not the controller, delete pods of older revisions.
+func waitsForDeletion(owner fields) bool {
+	return owner.text("spec", "updateStrategy", "type") == "OnDelete"
 }
 
 // newestRevision returns the ControllerRevision of the owner with the highest number; nil if there is none.
