@@ -154,14 +154,18 @@ func stripGeneratedSelector(obj fields) {
 	if obj.at("spec", "template") == nil || obj.at("spec", "completions") == nil && obj.at("spec", "backoffLimit") == nil {
 		return // no Job
 	}
-	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
-		metadata, _ := obj.at(path...).(map[string]any)
+	template, _ := obj.at("spec", "template").(map[string]any)
+	for _, parent := range []map[string]any{obj, template} {
+		metadata, _ := parent["metadata"].(map[string]any)
 		labels, _ := metadata["labels"].(map[string]any)
 		for _, name := range generatedLabels {
 			delete(labels, name)
 		}
-		if metadata != nil && len(labels) == 0 {
+		if len(labels) == 0 {
 			delete(metadata, "labels")
+		}
+		if len(metadata) == 0 {
+			delete(parent, "metadata")
 		}
 	}
 }

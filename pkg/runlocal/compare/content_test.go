@@ -1,0 +1,80 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestContentWithoutAdditions: what the API adds to what a controller has sent is not compared.
+func TestContentWithoutAdditions(t *testing.T) {
+	tests := []struct{ reason, sent, stored string }{
+		{
+			reason: "the API makes the selector of a Job, and labels with its uid",
+			sent: `
+spec: {backoffLimit: 6, template: {spec: {containers: [{name: main}]}}}`,
+			stored: `
+metadata: {labels: {controller-uid: u1, job-name: one, batch.kubernetes.io/controller-uid: u1}}
+spec:
+  backoffLimit: 6
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u1}}
+  template: {metadata: {labels: {controller-uid: u1, batch.kubernetes.io/job-name: one}}, spec: {containers: [{name: main}]}}`,
+		},
+		{
+			reason: "other labels of a Job are compared",
+			sent: `
+metadata: {labels: {app: web}}
+spec: {backoffLimit: 6, template: {metadata: {labels: {app: web}}}}`,
+			stored: `
+metadata: {labels: {app: web, job-name: one}}
+spec: {backoffLimit: 6, template: {metadata: {labels: {app: web, job-name: one}}}}`,
+		},
+		{
+			reason: "whether a slice has the time of its trigger depends on when the controller looks",
+			sent:   `metadata: {annotations: {a: b}}`,
+			stored: `metadata: {annotations: {a: b, endpoints.kubernetes.io/last-change-trigger-time: "2026-01-02T03:04:05Z"}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			sent, stored := contentOf(yamlFields(t, tt.sent), VerbCreate), contentOf(yamlFields(t, tt.stored), VerbCreate)
+			if diff := cmp.Diff(sent, stored); diff != "" {
+				t.Errorf("content (-sent +stored):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOnDelete: of a set whose strategy is OnDelete, users delete the pods of old revisions.
+func TestOnDelete(t *testing.T) {
+	for _, kind := range []string{"StatefulSet", "DaemonSet"} {
+		pod := yamlFields(t, `
+metadata:
+  name: one
+  namespace: shop
+  labels: {controller-revision-hash: old}
+  ownerReferences: [{apiVersion: apps/v1, kind: `+kind+`, name: set, uid: u1, controller: true}]
+spec: {nodeName: node-1}`)
+		c := newChange(core("pods"), "shop", "one", pod, nil)
+		for strategy, want := range map[string]bool{"RollingUpdate": true, "OnDelete": false} {
+			owner := yamlFields(t, `
+metadata: {name: set, namespace: shop, uid: u1}
+spec: {replicas: 1, updateStrategy: {type: `+strategy+`}}`)
+			state := index{
+				ownerResource(pod.controllerOwner()):    {"shop/set": owner},
+				schema.GroupResource{Resource: "nodes"}: {"node-1": yamlFields(t, `metadata: {name: node-1}`)},
+				apps("controllerrevisions"): {"shop/new": yamlFields(t, `
+metadata: {name: new, namespace: shop, ownerReferences: [{name: set, uid: u1, controller: true}], labels: {controller-revision-hash: new}}
+revision: 2`)},
+			}
+			deletes := statefulSetDeletes
+			if kind == "DaemonSet" {
+				deletes = daemonSetDeletes
+			}
+			if got := deletes(state, c); got != want {
+				t.Errorf("%s with %s deletes a pod of an old revision: %t, want %t", kind, strategy, got, want)
+			}
+		}
+	}
+}
