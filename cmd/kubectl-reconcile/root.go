@@ -75,7 +75,8 @@ any cluster, and see who owns whom and what has not caught up.`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(
 		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), diff.NewCommand(streams),
-		get.NewCommand(streams), record.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams), version.NewCommand(streams),
+		get.NewCommand(streams), record.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams),
+		version.NewCommand(streams),
 		replay.NewCommand(streams),
 	)
 	return root

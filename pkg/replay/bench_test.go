@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand"
@@ -383,7 +384,7 @@ func BenchmarkHour(b *testing.B) {
 		for range b.N {
 			file := open(b, replay.ReaderOptions{})
 			for {
-				if _, err := file.Next(); err == io.EOF {
+				if _, err := file.Next(); errors.Is(err, io.EOF) {
 					break
 				} else if err != nil {
 					b.Fatal(err)

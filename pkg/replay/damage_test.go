@@ -29,7 +29,7 @@ func TestTornAnywhere(t *testing.T) {
 		if size >= ended {
 			// Only the index is missing.
 			got, err := all(open(t, cut, replay.ReaderOptions{}))
-			if err != io.EOF || len(got) != len(want) {
+			if !errors.Is(err, io.EOF) || len(got) != len(want) {
 				t.Fatalf("%d bytes without the index: %d records, %v", size, len(got), err)
 			}
 			continue
@@ -130,10 +130,10 @@ func TestDamaged(t *testing.T) {
 		}
 		got, err := all(r)
 		var torn *replay.TornError
-		if err != io.EOF && !errors.As(err, &torn) {
+		if !errors.Is(err, io.EOF) && !errors.As(err, &torn) {
 			t.Fatalf("byte %d: %v", i, err)
 		}
-		if err == io.EOF && len(got) != len(want.Records) {
+		if errors.Is(err, io.EOF) && len(got) != len(want.Records) {
 			t.Fatalf("byte %d: %d records without an error", i, len(got))
 		}
 		if len(got) > 0 && difference(want.Records[:len(got)], got) != "" {
@@ -305,7 +305,7 @@ func TestWriterRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := all(open(t, file.Bytes(), replay.ReaderOptions{}))
-			if len(got) != 3 || err != io.EOF {
+			if len(got) != 3 || !errors.Is(err, io.EOF) {
 				t.Errorf("%d records, %v", len(got), err)
 			}
 			if err := w.Write(next); err == nil || w.Close() != nil {
@@ -333,7 +333,7 @@ func TestTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := all(open(t, file.Bytes(), replay.ReaderOptions{}))
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	last := start().Add(time.Microsecond)
@@ -412,7 +412,7 @@ func TestFlushWhileWriting(t *testing.T) {
 		}
 		got, err := all(reader)
 		var torn *replay.TornError
-		if err != io.EOF && !errors.As(err, &torn) || len(got) < last {
+		if !errors.Is(err, io.EOF) && !errors.As(err, &torn) || len(got) < last {
 			t.Errorf("%d records after %d: %v", len(got), last, err)
 		}
 		if stats.Unflushed < 0 || stats.Unflushed > stats.Records {
@@ -431,7 +431,7 @@ func TestFlushWhileWriting(t *testing.T) {
 	}
 	defer reader.Close()
 	got, err := all(reader)
-	if err != io.EOF || len(got) != len(records) {
+	if !errors.Is(err, io.EOF) || len(got) != len(records) {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 	s := w.Stats()

@@ -130,7 +130,7 @@ func (d *decoder) record(raw *rawRecord) (*Record, error) {
 	}
 	r := &Record{
 		Number: clampInt64(raw.number), Time: fromMicro(raw.time), Type: raw.typ,
-		Stream:   int(min(raw.stream, 1<<31-1)), //nolint:gosec // G115: clamped
+		Stream:   int(min(raw.stream, 1<<31-1)),
 		Relisted: raw.fields&fieldRelisted != 0, ResourceVersion: string(raw.version), Message: string(raw.message),
 	}
 	if raw.typ != TypeStream && raw.stream != 0 && !d.streams[raw.stream] {

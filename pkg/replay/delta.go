@@ -39,7 +39,7 @@ func (d *differ) appendDelta(dst, base, target []byte) []byte {
 	from, at := 0, 0 // position in the base, and in the target
 	start := 0       // where the bytes begin that are not written yet
 	for at < len(target) {
-		position, next, n := 0, 0, 0
+		var position, next, n int
 		if same := matching(base, target, from, at); same >= minCopy || at+same == len(target) && same > 0 {
 			position, next, n = from, at, same
 		} else if k := shifted(base, target, from+same, at+same); k > 0 {
@@ -59,7 +59,7 @@ func (d *differ) appendDelta(dst, base, target []byte) []byte {
 		if next > start {
 			dst = appendInsert(dst, target[start:next])
 		}
-		dst = binary.AppendUvarint(dst, uint64(n)<<1|1)
+		dst = binary.AppendUvarint(dst, uint64(n)<<1|1) //nolint:gosec // G115: a length
 		dst = binary.AppendVarint(dst, int64(position-expected))
 		from, at = position+n, next+n
 		start = at
@@ -106,7 +106,7 @@ func shifted(base, target []byte, from, at int) int {
 
 // index fills the table with every eighth position of the base, so that each run of 15 equal bytes is found.
 func (d *differ) index(base []byte) {
-	size := min(max(bits.Len(uint(len(base)/gram))+1, 8), maxTableBits) //nolint:gosec // G115: a length
+	size := min(max(bits.Len(uint(len(base)/gram))+1, 8), maxTableBits)
 	if n := 1 << size; cap(d.table) < n {
 		d.table = make([]uint32, n)
 	} else {
@@ -164,7 +164,7 @@ func applyDelta(buffer, delta, base []byte, limit int64) ([]byte, error) {
 		if n == 0 || n > size-uint64(len(out)) {
 			return nil, damaged("delta of a wrong length")
 		}
-		count := int(n) //nolint:gosec // G115: at most size, which is at most limit
+		count := int(n)
 		if op&1 == 0 {
 			if count > len(delta) {
 				return nil, damaged("delta ends early")

@@ -113,10 +113,10 @@ func (r *rawRecord) parse(body []byte, previous int64) error {
 	if r.fields&objects == objects || r.fields&bytes == bytes {
 		return damaged("record with fields that exclude each other")
 	}
-	if typ > math.MaxUint8 || since > math.MaxInt64-uint64(max(previous, 0)) { //nolint:gosec // G115: not negative
+	if typ > math.MaxUint8 || since > math.MaxInt64-uint64(max(previous, 0)) {
 		return damaged("record with a number that is too large")
 	}
-	r.typ = Type(typ)                //nolint:gosec // G115: see above
+	r.typ = Type(typ)
 	r.time = previous + int64(since) //nolint:gosec // G115: see above
 	return nil
 }
@@ -162,4 +162,4 @@ func uvarint(b []byte) (uint64, []byte, error) {
 	return n, b[used:], nil
 }
 
-func clampInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) } //nolint:gosec // G115: clamped
+func clampInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -84,7 +84,7 @@ func TestForwardReadable(t *testing.T) {
 			}
 			for name, source := range map[string]Source{"file": r, "pipe": s} {
 				got, err := readAll(t, source)
-				if err != io.EOF || len(got) != 3 || got[1].Name != "web" || got[2].Number != 4 {
+				if !errors.Is(err, io.EOF) || len(got) != 3 || got[1].Name != "web" || got[2].Number != 4 {
 					t.Errorf("from a %s: %d records, %v", name, len(got), err)
 				}
 			}
@@ -125,7 +125,7 @@ func TestIndexWithOtherFrames(t *testing.T) {
 	if got := r.indexed(int64(len(fileHeader(t)))); !reflect.DeepEqual(got, segments) {
 		t.Errorf("the index has %+v", got)
 	}
-	if got, err := readAll(t, r); err != io.EOF || len(got) != 2 {
+	if got, err := readAll(t, r); !errors.Is(err, io.EOF) || len(got) != 2 {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 }

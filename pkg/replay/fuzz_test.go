@@ -117,7 +117,7 @@ func readAll(t *testing.T, s Source) ([]*Record, error) {
 				t.Fatal("a record after an error")
 			}
 			var torn *TornError
-			if err != io.EOF && !errors.As(err, &torn) {
+			if !errors.Is(err, io.EOF) && !errors.As(err, &torn) {
 				t.Fatalf("an error of another kind: %v", err)
 			}
 			return out, err
@@ -162,7 +162,7 @@ func use(t *testing.T, file []byte, o ReaderOptions) ([]*Record, error) {
 				t.Fatalf("seek %s: another state, %v", m, err)
 			}
 		}
-		readAll(t, r)
+		_, _ = readAll(t, r)
 	}
 	return records, end
 }
@@ -197,7 +197,7 @@ func FuzzStreamReader(f *testing.F) {
 		// A pipe yields the records of a file.
 		got, err := readAll(t, s)
 		want, wantErr := readAll(t, r)
-		if !reflect.DeepEqual(got, want) || (err == io.EOF) != (wantErr == io.EOF) {
+		if !reflect.DeepEqual(got, want) || (errors.Is(err, io.EOF)) != (errors.Is(wantErr, io.EOF)) {
 			t.Fatalf("%d records and %v, instead of %d and %v", len(got), err, len(want), wantErr)
 		}
 	})
@@ -214,7 +214,7 @@ func FuzzRecords(f *testing.F) {
 		if err := r.load(i); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(bytes.Clone(r.records), uint32(r.segments[i].count), r.segments[i].flags)
+		f.Add(bytes.Clone(r.records), r.segments[i].count, r.segments[i].flags)
 	}
 	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -284,7 +284,7 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		got, err := readAll(t, r)
-		if err == io.EOF && len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
+		if errors.Is(err, io.EOF) && len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want[:len(got)]) {
 			t.Fatalf("other records: %d, %v", len(got), err)
 		}
 		for _, m := range []Moment{

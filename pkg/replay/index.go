@@ -30,7 +30,7 @@ func appendIndex(dst []byte, segments []segment, offset int64) []byte {
 	if size > maxIndex {
 		return dst
 	}
-	dst = le.AppendUint32(le.AppendUint32(dst, skippable), uint32(size)) //nolint:gosec // G115: checked
+	dst = le.AppendUint32(le.AppendUint32(dst, skippable), uint32(size))
 	start := len(dst)
 	dst = append(dst, tagIndex...)
 	dst = le.AppendUint32(dst, indexEntry)

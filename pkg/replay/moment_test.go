@@ -17,7 +17,7 @@ func TestMoments(t *testing.T) {
 		return &replay.Stream{Number: n, Version: "v1", Kind: "Pod", Resource: "pods"}
 	}
 	records := []*replay.Record{
-		1 - 1: {Type: replay.TypeStream, Stream: 1, Time: at(0), NewStream: stream(1)},
+		0:     {Type: replay.TypeStream, Stream: 1, Time: at(0), NewStream: stream(1)},
 		2 - 1: {Type: replay.TypeStream, Stream: 2, Time: at(0), NewStream: stream(2)},
 		3 - 1: {Type: replay.TypeListBegin, Stream: 1, Time: at(1)},
 		4 - 1: {Type: replay.TypeListItem, Stream: 1, Name: "a", ResourceVersion: "90", Time: at(1)},

@@ -125,7 +125,7 @@ func (r *Reader) scan(first int64) error {
 // scanFrame reads the segment header at an offset, and returns where the next frame begins. The head of the segment is
 // 0 if the frame is of a kind that is not known.
 func (r *Reader) scanFrame(at int64, head []byte) (segment, int64, error) {
-	n := int(min(int64(len(head)), r.size-at)) //nolint:gosec // G115: small
+	n := int(min(int64(len(head)), r.size-at))
 	if n < frameHead {
 		return segment{}, 0, io.ErrUnexpectedEOF
 	}

@@ -232,7 +232,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("%s: header (-want +got):\n%s", test.reason, diff)
 				}
 				got, err := all(source)
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					t.Errorf("%s: %v", test.reason, err)
 				}
 				if diff := difference(want.Records, got); diff != "" {
@@ -290,8 +290,7 @@ func compareSeek(t *testing.T, naive, reader replay.Recording, m replay.Moment) 
 		if diff := cmp.Diff(fmt.Sprint(wantErr), fmt.Sprint(err)); diff != "" {
 			t.Fatalf("seek %s: error (-want +got):\n%s", m, diff)
 		}
-		var outside *replay.OutsideError
-		if !errors.As(err, &outside) {
+		if _, ok := errors.AsType[*replay.OutsideError](err); !ok {
 			t.Fatalf("seek %s: %v", m, err)
 		}
 		return
@@ -301,7 +300,7 @@ func compareSeek(t *testing.T, naive, reader replay.Recording, m replay.Moment) 
 	}
 	wantNext, wantErr := naive.Next()
 	next, err := reader.Next()
-	if diff := difference(wantNext, next); diff != "" || wantErr != err {
+	if diff := difference(wantNext, next); diff != "" || !errors.Is(err, wantErr) {
 		t.Fatalf("seek %s: next record, errors %v and %v (-want +got):\n%s", m, wantErr, err, diff)
 	}
 }

@@ -111,11 +111,11 @@ func parseSegment(payload []byte, offset int64, l *Limits) (segment, error) {
 	s := segment{
 		offset: offset, head: frameHead + int64(len(payload)), flags: le.Uint16(payload[6:]),
 		compressed: le.Uint32(payload[8:]), size: le.Uint32(payload[12:]), sum: le.Uint32(payload[16:]),
-		count: le.Uint32(payload[20:]), events: le.Uint32(payload[24:]),
-		//nolint:gosec // G115: checked below
-		first: int64(le.Uint64(payload[28:])), begin: int64(le.Uint64(payload[36:])),
-		end: int64(le.Uint64(payload[44:])), version: le.Uint64(payload[52:]),
+		count: le.Uint32(payload[20:]), events: le.Uint32(payload[24:]), version: le.Uint64(payload[52:]),
 	}
+	s.first = int64(le.Uint64(payload[28:])) //nolint:gosec // G115: checked below
+	s.begin = int64(le.Uint64(payload[36:])) //nolint:gosec // G115: checked below
+	s.end = int64(le.Uint64(payload[44:]))   //nolint:gosec // G115: checked below
 	switch {
 	case s.first < 0 || s.first > math.MaxInt64/2 || s.begin < 0 || s.end < s.begin || s.events > s.count:
 		return segment{}, damaged("impossible numbers in a segment header")
@@ -143,7 +143,7 @@ func appendHeader(dst []byte, h *Header) ([]byte, error) {
 	if size > maxHeader {
 		return nil, &LimitError{What: "header", Size: int64(size), Limit: maxHeader}
 	}
-	dst = le.AppendUint32(le.AppendUint32(dst, skippable), uint32(size)) //nolint:gosec // G115: checked
+	dst = le.AppendUint32(le.AppendUint32(dst, skippable), uint32(size))
 	start := len(dst)
 	dst = append(dst, magic...)
 	dst = append(le.AppendUint32(dst, FormatVersion), text...)
@@ -176,7 +176,8 @@ func readHeader(r io.Reader) (Header, int64, error) {
 	if rest < 4 {
 		return Header{}, 0, &TornError{Err: damaged("file header is too short")}
 	}
-	frame := append(begin, make([]byte, rest)...)
+	frame := make([]byte, int64(len(begin))+rest)
+	copy(frame, begin)
 	if _, err := io.ReadFull(r, frame[len(begin):]); err != nil {
 		if err = unexpected(err); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = &TornError{Err: err}

@@ -1,6 +1,6 @@
 // Package v1alpha1 has the documents that commands print with -o json and -o yaml: the types of OwnerTree and
-// DeletePreview (`tree`), of StatusList and StatusEvent (`status`), of Diagnosis and FieldBlame (`why`), and of Plan and
-// Comparison (`diff`). A program that reads that output may decode it into these types.
+// DeletePreview (`tree`), of StatusList and StatusEvent (`status`), of Diagnosis and FieldBlame (`why`), and of Plan
+// and Comparison (`diff`). A program that reads that output may decode it into these types.
 //
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
 // docs/tree.schema.json, docs/status.schema.json, docs/why.schema.json and docs/diff.schema.json are made of these

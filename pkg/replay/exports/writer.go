@@ -53,7 +53,7 @@ func rawFields(e *metav1.ManagedFieldsEntry) []byte {
 	if e.FieldsV1 == nil {
 		return nil
 	}
-	return e.FieldsV1.Raw
+	return e.FieldsV1.GetRawBytes()
 }
 
 // timeOf returns the time of an entry of managed fields; the zero time if it has none.

@@ -29,7 +29,7 @@ func TestKubernetesKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var list metav1.APIResourceList
-		version, known := schema.GroupVersion{}, false
+		var version schema.GroupVersion
 		if err := json.Unmarshal(text, &list); err == nil {
 			version, err = schema.ParseGroupVersion(list.GroupVersion)
 			if err != nil {
@@ -39,7 +39,7 @@ func TestKubernetesKinds(t *testing.T) {
 		if strings.HasPrefix(version.Group, "auth") || version.Empty() {
 			continue // these are questions, and not stored
 		}
-		if _, known = clusterScoped[version.Group]; !known {
+		if _, known := clusterScoped[version.Group]; !known {
 			t.Errorf("the group %s is not known", version.Group)
 		}
 		seen[version.Group] = true

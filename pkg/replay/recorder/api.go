@@ -135,7 +135,7 @@ func readPage(body []byte) (page, error) {
 		case string(key) == "items" && s.Peek() == '[':
 			return s.Array(func(int) error {
 				one := item{}
-				span, err := one.Meta.Object(s)
+				span, err := one.Object(s)
 				one.object = bytes.Clone(body[span.Start:span.End])
 				out.items = append(out.items, one)
 				return err
@@ -254,7 +254,7 @@ func readEvent(frame []byte) (*event, error) {
 			e.name, err = s.String()
 		case string(key) == "object" && s.Peek() == '{':
 			var span rawjson.Span
-			span, err = e.Meta.Object(s)
+			span, err = e.Object(s)
 			e.object = frame[span.Start:span.End]
 		default:
 			_, err = s.Skip()

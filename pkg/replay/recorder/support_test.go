@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,7 @@ func (m *memory) Write(r *replay.Record) error {
 func (m *memory) all() []*replay.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.records[:len(m.records):len(m.records)]
+	return slices.Clip(m.records)
 }
 
 // await waits until the records are as wanted.
@@ -325,7 +326,8 @@ func prepare(t testing.TB, change func(*Options)) *recording {
 	}
 	t.Cleanup(func() {
 		r.stop()
-		<-r.ended
+		for range r.ended { // until it is closed
+		}
 	})
 	return r
 }

@@ -225,11 +225,11 @@ func FuzzRedactSecret(f *testing.F) {
 			if !strings.EqualFold(key, "data") && !strings.EqualFold(key, "stringData") {
 				continue
 			}
-			var any any
-			if err := json.Unmarshal(value, &any); err != nil {
+			var content any
+			if err := json.Unmarshal(value, &content); err != nil {
 				t.Fatal(err)
 			}
-			forEachText(any, func(text string) {
+			forEachText(content, func(text string) {
 				if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && strings.EqualFold(key, "data") {
 					text = string(decoded)
 				}

@@ -213,8 +213,8 @@ type Reconcile struct {
 	MoreCauses int     `json:"moreCauses,omitempty"`
 	// Writes are the requests by which it changed something, or tried to.
 	Writes []Write `json:"writes,omitempty"`
-	// PutOff is a resource, of a reconcile that failed because the controller's cache did not show its own last write of
-	// that resource yet: this is no fault, and the key is retried.
+	// PutOff is a resource, of a reconcile that failed because the controller's cache did not show its own last write
+	// of that resource yet: this is no fault, and the key is retried.
 	PutOff string `json:"putOff,omitempty"`
 	// Outcome is done, failed, gaveUp or panicked.
 	Outcome string `json:"outcome"`

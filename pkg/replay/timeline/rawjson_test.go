@@ -3,6 +3,7 @@ package timeline
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,10 +97,5 @@ func hasDuplicates(raw []byte) bool {
 		}
 		seen[m.key] = true
 	}
-	for _, e := range elementsOf(raw) {
-		if hasDuplicates(e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(elementsOf(raw), hasDuplicates)
 }

@@ -164,16 +164,17 @@ func stuckText(s *inspect.Status) string {
 
 // progressOf returns a text that changes when the workload makes progress.
 func progressOf(c *ObjectChange) string {
-	out := stuckText(c.Status)
+	var out strings.Builder
+	out.WriteString(stuckText(c.Status))
 	if c.Replicas != nil {
 		for _, n := range []*int64{c.Replicas.Current, c.Replicas.Updated, c.Replicas.Ready, c.Replicas.Available} {
-			out += "/"
+			out.WriteString("/")
 			if n != nil {
-				out += strconv.FormatInt(*n, 10)
+				out.WriteString(strconv.FormatInt(*n, 10))
 			}
 		}
 	}
-	return out
+	return out.String()
 }
 
 // idle ends a time without progress.

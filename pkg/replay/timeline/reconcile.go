@@ -37,8 +37,8 @@ type Writes struct {
 // the beginning on.
 const tracedWithin = 20_000
 
-// ScanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may be
-// recorded after the change that it made. The error is that of the source; what was read before it is returned, too.
+// ScanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may
+// be recorded after the change that it made. The error is that of the source; what was read before it is returned, too.
 func ScanWrites(source replay.Source) (*Writes, error) {
 	traced := reconciles{writes: &Writes{}}
 	found := false

@@ -16,8 +16,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-func ptr(n int64) *int64 { return &n }
-
 // pod is a Pod with more members of metadata and of the object.
 func pod(metadata, rest string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"a","namespace":"shop","uid":"u1"%s}%s}`, metadata, rest)
@@ -100,7 +98,7 @@ func TestChanges(t *testing.T) {
 				Fields: []inspect.Change{
 					{Path: "metadata.generation", Old: int64(1), New: int64(2)}, {Path: "spec.replicas", Old: int64(2), New: int64(3)},
 				},
-				Generation: ptr(2), ObservedGeneration: ptr(1), Replicas: &Replicas{Wanted: ptr(3), Current: ptr(2), Ready: ptr(2)},
+				Generation: new(int64(2)), ObservedGeneration: new(int64(1)), Replicas: &Replicas{Wanted: new(int64(3)), Current: new(int64(2)), Ready: new(int64(2))},
 			},
 		},
 		{

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"time"
 
@@ -116,15 +117,10 @@ func ownerOfChanges(after *document, d difference) *inspect.Writer {
 	if err != nil {
 		return nil
 	}
-	object := map[string]any{}
-	for key, value := range d.after {
-		object[key] = value
-	}
+	object := maps.Clone(d.after)
 	metadata := map[string]any{"managedFields": fields}
 	if m, ok := d.after["metadata"].(map[string]any); ok {
-		for key, value := range m {
-			metadata[key] = value
-		}
+		maps.Copy(metadata, m)
 	}
 	object["metadata"] = metadata
 	u := &unstructured.Unstructured{Object: object}

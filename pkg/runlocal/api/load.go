@@ -151,8 +151,8 @@ func (s resourceStorage) key(m metav1.Object) string {
 	return s.prefix + "/" + m.GetName()
 }
 
-// decode returns the object as the storage keeps it, with its metadata. Defaults and conversions of upstream expect what
-// validation has let through, which is not known of what comes from a file: a panic in them is an error.
+// decode returns the object as the storage keeps it, with its metadata. Defaults and conversions of upstream expect
+// what validation has let through, which is not known of what comes from a file: a panic in them is an error.
 func (s resourceStorage) decode(o *StoredObject) (_ runtime.Object, _ metav1.Object, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

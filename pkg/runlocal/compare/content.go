@@ -151,7 +151,8 @@ func stripGeneratedSelector(obj fields) {
 	if selector["batch.kubernetes.io/controller-uid"] != nil && obj.at("spec", "manualSelector") != true {
 		delete(obj["spec"].(map[string]any), "selector")
 	}
-	if obj.at("spec", "template") == nil || obj.at("spec", "completions") == nil && obj.at("spec", "backoffLimit") == nil {
+	if obj.at("spec", "template") == nil ||
+		obj.at("spec", "completions") == nil && obj.at("spec", "backoffLimit") == nil {
 		return // no Job
 	}
 	template, _ := obj.at("spec", "template").(map[string]any)

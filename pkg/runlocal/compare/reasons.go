@@ -77,8 +77,8 @@ func daemonSetDeletes(state known, c *change) bool {
 	}
 	newest := newestRevision(state, owner)
 	const hash = "controller-revision-hash"
-	if hasEnded(c.before) ||
-		!waitsForDeletion(owner) && c.before.text("metadata", "labels", hash) != newest.text("metadata", "labels", hash) {
+	revision := newest.text("metadata", "labels", hash)
+	if hasEnded(c.before) || !waitsForDeletion(owner) && c.before.text("metadata", "labels", hash) != revision {
 		return true
 	}
 	node := state.find(core("nodes"), "", c.before.text("spec", "nodeName"))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -156,11 +157,12 @@ func (r *Result) byKey() map[string]string {
 	out := make(map[string]string, len(r.Keys))
 	for i := range r.Keys {
 		k := &r.Keys[i]
-		text := fmt.Sprintf("%d same, %d uncompared", k.Same, k.Uncompared)
+		var text strings.Builder
+		fmt.Fprintf(&text, "%d same, %d uncompared", k.Same, k.Uncompared)
 		if k.Other != nil {
-			text += ", other " + describeWrite(&k.Other.Replayed)
+			fmt.Fprintf(&text, ", other %s", describeWrite(&k.Other.Replayed))
 			for _, f := range k.Other.Fields {
-				text += " " + f.String()
+				fmt.Fprintf(&text, " %s", f)
 			}
 		}
 		for _, set := range []struct {
@@ -168,10 +170,10 @@ func (r *Result) byKey() map[string]string {
 			writes []Write
 		}{{"missing", k.Missing}, {"extra", k.Extra}, {"by timer", k.ByTimer}} {
 			for i := range set.writes {
-				text += fmt.Sprintf(", %s %s", set.word, describeWrite(&set.writes[i]))
+				fmt.Fprintf(&text, ", %s %s", set.word, describeWrite(&set.writes[i]))
 			}
 		}
-		out[k.Controller+" "+k.Key] = text
+		out[k.Controller+" "+k.Key] = text.String()
 	}
 	return out
 }

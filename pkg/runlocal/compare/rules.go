@@ -47,8 +47,8 @@ func batch(resource string) schema.GroupResource {
 func core(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
 
 // rulesOf returns what a controller writes, by its short name; nil for a controller whose writes are not told apart
-// from those of others. It is what upstream's controllers do by their clients in pkg/controller of k8s.io/kubernetes, Events
-// and Leases left out.
+// from those of others. It is what upstream's controllers do by their clients in pkg/controller of
+// k8s.io/kubernetes, Events and Leases left out.
 func rulesOf(controller string) []rule {
 	switch controller {
 	case "deployment":

@@ -87,14 +87,14 @@ func (e *endless) record(n int64) *replay.Record {
 	r := &replay.Record{
 		Number: n, Stream: 1, Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 3600 * time.Microsecond),
 	}
-	switch {
-	case n == 1:
+	switch n {
+	case 1:
 		s := stream("", "v1", "Pod", "pods")
 		s.Number = 1
 		r.Type, r.NewStream = replay.TypeStream, &s
-	case n == 2:
+	case 2:
 		r.Type = replay.TypeListBegin
-	case n == 3+e.objects:
+	case 3 + e.objects:
 		r.Type, r.ResourceVersion = replay.TypeListEnd, fmt.Sprint(n)
 	default:
 		r.Type = replay.TypeModified

@@ -89,9 +89,9 @@ func currentActivity() *activity {
 	return noActivity
 }
 
-// Current returns the controller, the key and the reconcile that the calling goroutine works for, or the one that has
-// started it: for what serves the requests of controllers in this process. All are zero if it works for none; key and id
-// are zero outside of reconciles.
+// Current returns the controller, the key and the reconcile that the calling goroutine works for, or the one that
+// has started it: for what serves the requests of controllers in this process. All are zero if it works for none; key
+// and id are zero outside of reconciles.
 func Current() (controller, key string, id trace.ReconcileID) {
 	a := currentActivity()
 	if a.controller != nil {

@@ -18,8 +18,8 @@ func CompleteWords(cmd *cobra.Command, flag string, words ...string) {
 // Runner is the options of a command, complete and valid.
 type Runner interface{ Run(context.Context) error }
 
-// RunE returns a cobra.Command.RunE that turns arguments into options with toOptions, and runs them. Options that are an
-// io.Closer are closed at the end.
+// RunE returns a cobra.Command.RunE that turns arguments into options with toOptions, and runs them. Options that are
+// an io.Closer are closed at the end.
 func RunE[O Runner](
 	streams genericiooptions.IOStreams, toOptions func(genericiooptions.IOStreams, []string) (O, error),
 ) func(*cobra.Command, []string) error {

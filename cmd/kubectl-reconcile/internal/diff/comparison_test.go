@@ -34,7 +34,7 @@ type change struct {
 func recordingFile(t *testing.T, first []change, changes ...change) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shop.rec")
-	file, err := os.Create(path) //nolint:gosec // of the test
+	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}

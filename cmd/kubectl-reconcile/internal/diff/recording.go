@@ -35,7 +35,7 @@ func (f *Flags) recorded(streams genericiooptions.IOStreams) (bool, genericioopt
 	}
 	var recordings, others []string
 	for _, name := range f.from {
-		is := false
+		var is bool
 		if name == "-" {
 			buffered := bufio.NewReader(streams.In)
 			begin, _ := buffered.Peek(recordingBegin) // fewer are no recording

@@ -65,8 +65,8 @@ func moveIn(v reflect.Value, move func(time.Time) time.Time) {
 			t.Time = move(t.Time)
 			return
 		}
-		for i := range v.NumField() {
-			if field := v.Field(i); field.CanSet() {
+		for _, field := range v.Fields() {
+			if field.CanSet() {
 				moveIn(field, move)
 			}
 		}

@@ -26,8 +26,7 @@ func named(name string) string {
 
 // openingError returns the error that a file cannot be opened, with a hint.
 func openingError(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err // the path is named already
 	}
 	var (

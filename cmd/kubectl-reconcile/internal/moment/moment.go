@@ -63,7 +63,7 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 	return r, nil
 }
 
-// timeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
+// TimeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
 // object has, or the zero time.
 func TimeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
 	switch {

@@ -172,7 +172,7 @@ func (r *recording) endAfter(ctx context.Context, end context.CancelCauseFunc) {
 func (r *recording) recorderOptions() recorder.Options {
 	out := recorder.Options{
 		Sink: r.out, Clock: r.clock, Trouble: r.notes.trouble,
-		Random: rand.Float64, //nolint:gosec // G404: it spreads requests over time
+		Random: rand.Float64,
 	}
 	if r.redactor != nil {
 		out.Redactor = r.redactor

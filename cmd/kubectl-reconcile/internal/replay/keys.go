@@ -50,7 +50,7 @@ func openKeys(streams genericiooptions.IOStreams, stdinUsed bool) *keyTerminal {
 	if !ok || stdinUsed || !render.IsTerminal(in) || !render.IsTerminal(streams.Out) {
 		return nil
 	}
-	fd := int(in.Fd()) //nolint:gosec // a descriptor is small
+	fd := int(in.Fd())
 	old, err := term.MakeRaw(fd)
 	if err != nil {
 		return nil

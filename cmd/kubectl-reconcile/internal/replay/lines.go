@@ -87,11 +87,11 @@ func (p *printer) writeStart(next *timeline.Entry) {
 	}
 	e := &timeline.Entry{}
 	if next != nil {
-		e.Time, e.Number = next.Time, next.Number
+		e.Time = next.Time
 	}
 	text := strings.Join(p.atStart, ", ")
 	p.atStart = nil
-	p.line(&timeline.Entry{Time: e.Time}, "", "", p.palette.Dim("there at the start: "+text), "")
+	p.line(e, "", "", p.palette.Dim("there at the start: "+text), "")
 }
 
 // line writes one line: when, in which namespace, which object, what, and by whom. The texts are safe for a terminal.

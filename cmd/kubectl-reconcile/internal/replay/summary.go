@@ -61,7 +61,8 @@ func (s *summary) write(sum *timeline.Summary) error {
 		{"restarts", []string{"OBJECT", "CONTAINER", "RESTARTS", "LAST"}, restartRows(sum), 0},
 		{"changed most", []string{"OBJECT", "CHANGES", "A MINUTE"}, objectRows(sum), sum.MoreObjects},
 		{"wrote most", []string{"WRITER", "CHANGES", "A MINUTE", "OBJECTS"}, writerRows(sum), sum.MoreWriters},
-		{"controllers", []string{"CONTROLLER", "RECONCILES", "FAILED", "PUT OFF", "WRITES", "REFUSED"}, controllerRows(sum), 0},
+		{"controllers", []string{"CONTROLLER", "RECONCILES", "FAILED", "PUT OFF", "WRITES", "REFUSED"},
+			controllerRows(sum), 0},
 		{"Events", []string{"TYPE", "REASON", "COUNT", "OBJECTS", "BY", "LAST"}, eventRows(sum), 0},
 	} {
 		if err := s.table(table.title, table.columns, table.rows, table.more); err != nil {
@@ -264,8 +265,8 @@ func writerRows(sum *timeline.Summary) [][]render.Cell {
 func controllerRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for _, c := range sum.Controllers {
-		out = append(out, plain(
-			c.Controller, number(c.Reconciles), number(c.Failed), number(c.PutOff), number(c.Writes), number(c.Refused)))
+		out = append(out, plain(c.Controller, number(c.Reconciles), number(c.Failed), number(c.PutOff),
+			number(c.Writes), number(c.Refused)))
 	}
 	return out
 }

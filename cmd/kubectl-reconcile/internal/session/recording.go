@@ -42,7 +42,7 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	if err != nil {
 		return nil, err
 	}
-	//nolint:gosec // G304: the user names it
+
 	file, err := os.OpenFile(o.Record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -65,7 +65,7 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	r.recorder, err = recorder.New(recorder.Options{
 		Sink: r.writer, Clock: clock.RealClock{}, Redactor: redactor,
 		Rediscover: func(ctx context.Context) ([]recorder.Selection, error) { return r.choose(ctx) },
-		Random:     mathrand.Float64, //nolint:gosec // G404: it spreads requests over time
+		Random:     mathrand.Float64,
 	})
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // MaxDepth bounds how deep values may be nested. Objects of an API are far below.
@@ -222,12 +223,10 @@ func isHex(c byte) bool {
 
 // decoded returns what a string with its quotes stands for. It shares the memory of raw if raw has no escapes.
 func decoded(raw []byte) ([]byte, error) {
-	for _, c := range raw {
-		if c == '\\' {
-			var text string
-			err := json.Unmarshal(raw, &text)
-			return []byte(text), err
-		}
+	if slices.Contains(raw, '\\') {
+		var text string
+		err := json.Unmarshal(raw, &text)
+		return []byte(text), err
 	}
 	return raw[1 : len(raw)-1], nil
 }
