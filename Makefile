@@ -21,7 +21,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients realcluster test-real test-plans test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
+.PHONY: help build install size test race test-clients realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -65,13 +65,16 @@ test-real: realcluster ## compare the sandbox with a real control plane, request
 play: build
 	@failed=0; export $(PLUGIN) $(BRIEF); \
 	go -C test/realcluster test -count=1 -timeout 30m -p 3 -parallel 6 $(TESTFLAGS) \
-		$$(go -C test/realcluster list ./... | grep -v -e /scenarios$$ -e /plans$$) || failed=1; \
+		$$(go -C test/realcluster list ./... | grep -v -e /scenarios$$ -e /plans$$ -e /recording$$) || failed=1; \
 	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./plans || failed=1; \
 	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) -skip '^TestCopiesStayStill$$' ./scenarios || failed=1; \
 	exit $$failed
 
 test-plans: build realcluster ## compare the plans of diff -f with what a real control plane then does
 	$(PLUGIN) $(BRIEF) go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./plans
+
+test-recordings: build realcluster ## record a real control plane, also while it and the recorder are killed, and replay that
+	$(PLUGIN) $(BRIEF) go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./recording
 
 test-takeover: build realcluster ## play every scenario with the plugin writing in kube-controller-manager's place
 	SCENARIOS_SIDES=real,plugin $(PLUGIN) go -C test/realcluster test -count=1 -timeout 30m -run TestScenarios ./scenarios
