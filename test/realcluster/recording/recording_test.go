@@ -295,7 +295,7 @@ func start(t *testing.T, o realcluster.Options) (context.Context, *realcluster.C
 func TestKilledRecorder(t *testing.T) {
 	ctx, cluster, program := start(t, realcluster.Options{})
 	w := startWriter(ctx, t, cluster, 5*time.Millisecond)
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same moments each time
+	random := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
 	recorderKills, compared, latest := kills(8, 50), 0, time.Duration(0)
 	var late lateness
@@ -384,7 +384,7 @@ func TestKilledAPIServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "servers.krec")
 	r := record(ctx, t, program, cluster.Kubeconfig(), file, "-A")
 	began := time.Now()
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same moments each time
+	random := rand.New(rand.NewPCG(3, 4))
 	type outage struct{ from, to time.Time }
 	var outages []outage
 	serverKills := kills(3, 10)

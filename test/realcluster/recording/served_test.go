@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
 )
@@ -157,35 +158,35 @@ func TestServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	real, served := asker{programs.Path("kubectl"), dir}, asker{programs.Path("kubectl"), filepath.Join(dir, "served")}
+	asked, served := asker{programs.Path("kubectl"), dir}, asker{programs.Path("kubectl"), filepath.Join(dir, "served")}
 	live := cluster.Kubeconfig()
-	real.run(ctx, t, live, "", "run", "first", "--image=first:1")
-	real.run(ctx, t, live, "", "wait", "--for=condition=Ready", "pod/first")
+	asked.run(ctx, t, live, "", "run", "first", "--image=first:1")
+	asked.run(ctx, t, live, "", "wait", "--for=condition=Ready", "pod/first")
 	file := filepath.Join(dir, "served.krec")
 	r := record(ctx, t, program, live, file, "-A")
-	watch := follow(ctx, t, real, live, podsWatched...)
+	watch := follow(ctx, t, asked, live, podsWatched...)
 
-	real.run(ctx, t, live, manifests, "apply", "-f", "-")
-	real.run(ctx, t, live, "", "wait", "--for=condition=Established", "crd/boats.example.com")
-	real.run(ctx, t, live, boat, "apply", "-f", "-")
-	real.run(ctx, t, live, "", "rollout", "status", "deployment/web")
+	asked.run(ctx, t, live, manifests, "apply", "-f", "-")
+	asked.run(ctx, t, live, "", "wait", "--for=condition=Established", "crd/boats.example.com")
+	asked.run(ctx, t, live, boat, "apply", "-f", "-")
+	asked.run(ctx, t, live, "", "rollout", "status", "deployment/web")
 	var moments []time.Time
 	var want [][]string
 	save := func() {
-		real.quiet(ctx, t, live)
-		want = append(want, real.answers(ctx, t, live))
+		asked.quiet(ctx, t, live)
+		want = append(want, asked.answers(ctx, t, live))
 		moments = append(moments, time.Now())
-		if again := real.answers(ctx, t, live); !slices.Equal(again, want[len(want)-1]) {
+		if again := asked.answers(ctx, t, live); !slices.Equal(again, want[len(want)-1]) {
 			t.Logf("the cluster has changed while it was asked")
 			want[len(want)-1] = again
 			moments[len(moments)-1] = time.Now()
 		}
 	}
 	save()
-	real.run(ctx, t, live, "", "set", "image", "deployment/web", "main=web:2")
-	real.run(ctx, t, live, "", "rollout", "status", "deployment/web")
-	real.run(ctx, t, live, "", "delete", "job/once", "--cascade=foreground", "--wait=false")
-	real.run(ctx, t, live, "", "scale", "deployment/web", "--replicas=2")
+	asked.run(ctx, t, live, "", "set", "image", "deployment/web", "main=web:2")
+	asked.run(ctx, t, live, "", "rollout", "status", "deployment/web")
+	asked.run(ctx, t, live, "", "delete", "job/once", "--cascade=foreground", "--wait=false")
+	asked.run(ctx, t, live, "", "scale", "deployment/web", "--replicas=2")
 	save()
 	recorded := watch.end(t)
 	if err := r.interrupt(); err != nil {
@@ -243,10 +244,9 @@ func follow(ctx context.Context, t *testing.T, a asker, kubeconfig string, args 
 // await waits until so many lines are printed.
 func (f *follower) await(t *testing.T, lines int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); strings.Count(f.out.String(), "\n") < lines; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("kubectl has not printed %d lines:\n%s", lines, f.out)
-		}
+	printed := func(context.Context) (bool, error) { return strings.Count(f.out.String(), "\n") >= lines, nil }
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, printed); err != nil {
+		t.Fatalf("kubectl has not printed %d lines:\n%s", lines, f.out)
 	}
 }
 
