@@ -32,19 +32,19 @@ import (
 )
 
 const example = `  # Everything that workloads consist of and depend on, in the namespace, until Ctrl-C
-  kubectl reconcile record -o incident.krec
+  kubectl reconcile record -o incident.rec
 
   # All namespaces for ten minutes, custom resources included
-  kubectl reconcile record -A -o incident.krec --for 10m
+  kubectl reconcile record -A -o incident.rec --for 10m
 
   # Some kinds, and one object
-  kubectl reconcile record -o web.krec deployments,replicasets,pods configmaps/settings
+  kubectl reconcile record -o web.rec deployments,replicasets,pods configmaps/settings
 
   # A flight recorder: files of 100 MiB, at most 1 GiB of them
-  kubectl reconcile record -A -o flight.krec --rotate 100Mi --max-size 1Gi
+  kubectl reconcile record -A -o flight.rec --rotate 100Mi --max-size 1Gi
 
   # To another machine, encrypted, with one more thing redacted
-  kubectl reconcile record -A -o - --redact 'configmaps:data.password' | age -r RECIPIENT | ssh HOST 'cat >x.krec.age'`
+  kubectl reconcile record -A -o - --redact 'configmaps:data.password' | age -r RECIPIENT | ssh HOST 'cat >x.rec.age'`
 
 // Flags are the flags of `record`.
 type Flags struct {
@@ -163,7 +163,7 @@ func (f *Flags) outputOptions(streams genericiooptions.IOStreams) (outputOptions
 	switch {
 	case f.output == "":
 		return out, cli.WithHint(errors.New("record needs -o FILE, the file to write"),
-			"for example -o incident.krec; -o - writes to a pipe")
+			"for example -o incident.rec; -o - writes to a pipe")
 	case f.output == "-" && render.IsTerminal(streams.Out):
 		return out, cli.WithHint(errors.New("a recording is no text: it is not written to a terminal"),
 			"-o FILE writes a file; -o - is for a pipe, such as to age or ssh")
