@@ -19,7 +19,7 @@
 //	result.go    Result: what was the same, and what was not
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
-// the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has put
-// off by a timer are an exception: if the recorded controller was woken beside an event, and looked just before it, the
-// run may look just after it, and its writes differ.
+// the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has
+// put off by a timer are an exception: if the recorded controller was woken beside an event, and looked just before
+// it, the run may look just after it, and its writes differ.
 package compare

@@ -70,8 +70,8 @@ func (e *UncomparableError) Error() string {
 	return fmt.Sprintf("which writes are those of %s is not known", e.Controller)
 }
 
-// Run plays the recording with the controllers. The result does not depend on how fast the machine is, but for keys that
-// a controller has put off by a timer: see the package comment.
+// Run plays the recording with the controllers. The result does not depend on how fast the machine is, but for keys
+// that a controller has put off by a timer: see the package comment.
 func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, error) {
 	if o.From == (replay.Moment{}) {
 		o.From = replay.Moment{Start: true}
