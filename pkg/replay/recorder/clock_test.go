@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 // quiet is a server with no objects, whose watches send nothing until the test does. It is an http.RoundTripper.
 type quiet struct {
+	mu      sync.Mutex // guards what follows
 	watches []*io.PipeWriter
 	// down is what it answers with instead; nil if it works.
 	down func() (*http.Response, error)
@@ -28,6 +30,8 @@ type quiet struct {
 
 // RoundTrip implements http.RoundTripper.
 func (q *quiet) RoundTrip(req *http.Request) (*http.Response, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.down != nil {
 		return q.down()
 	}
@@ -43,10 +47,27 @@ func (q *quiet) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// answer makes down what it answers with; nil lets it work again.
+func (q *quiet) answer(down func() (*http.Response, error)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.down = down
+}
+
+// watch returns the watch of a number, from 0; the last one if that is negative.
+func (q *quiet) watch(n int) *io.PipeWriter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n < 0 {
+		n = len(q.watches) - 1
+	}
+	return q.watches[n]
+}
+
 // send sends a line in the last watch.
 func (q *quiet) send(t testing.TB, line string) {
 	t.Helper()
-	if _, err := io.WriteString(q.watches[len(q.watches)-1], line+"\n"); err != nil {
+	if _, err := io.WriteString(q.watch(-1), line+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -160,14 +181,14 @@ func TestUnreachable(t *testing.T) {
 	var since time.Time
 	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
 		sleep(2 * time.Second)
-		q.down = func() (*http.Response, error) {
+		q.answer(func() (*http.Response, error) {
 			attempts++
 			return nil, errDown
-		}
+		})
 		since = time.Now()
-		_ = q.watches[0].CloseWithError(errDown)
+		_ = q.watch(0).CloseWithError(errDown)
 		sleep(time.Minute)
-		q.down = nil
+		q.answer(nil)
 		sleep(maxBackoff + resumedAfter)
 		sleep(0)
 	})
@@ -194,10 +215,10 @@ func TestUnreachable(t *testing.T) {
 // TestEndsWhileServerIsAway: the gap is recorded though it has no end.
 func TestEndsWhileServerIsAway(t *testing.T) {
 	records := inBubble(t, func(q *quiet, r *Recorder, _ *shiftedClock) {
-		q.down = func() (*http.Response, error) {
+		q.answer(func() (*http.Response, error) {
 			return respond(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), nil
-		}
-		_ = q.watches[0].Close()
+		})
+		_ = q.watch(0).Close()
 		sleep(10 * time.Second)
 		if troubles := r.Troubles(); len(troubles) != 1 || troubles[0].Reason != "Unavailable" || !troubles[0].Listed {
 			t.Errorf("the troubles are %+v", troubles)
@@ -213,11 +234,11 @@ func TestEndsWhileServerIsAway(t *testing.T) {
 func TestServerThatEndsEveryWatch(t *testing.T) {
 	n := 0
 	inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
-		q.down = func() (*http.Response, error) {
+		q.answer(func() (*http.Response, error) {
 			n++
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}, nil
-		}
-		_ = q.watches[0].Close()
+		})
+		_ = q.watch(0).Close()
 		sleep(time.Minute)
 	})
 	if n < 15 || n > 40 {
@@ -230,7 +251,7 @@ func TestServerThatExpiresEveryWatch(t *testing.T) {
 	lists := 0
 	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
 		list := true
-		q.down = func() (*http.Response, error) {
+		q.answer(func() (*http.Response, error) {
 			list = !list
 			if !list {
 				return respond(http.StatusGone, metav1.StatusReasonExpired), nil
@@ -238,8 +259,8 @@ func TestServerThatExpiresEveryWatch(t *testing.T) {
 			lists++
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(
 				strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[]}`))}, nil
-		}
-		_ = q.watches[0].Close()
+		})
+		_ = q.watch(0).Close()
 		sleep(time.Minute)
 	})
 	if lists < 15 || lists > 40 {
