@@ -117,7 +117,8 @@ func ownerOfChanges(after *document, d difference) *inspect.Writer {
 	if err != nil {
 		return nil
 	}
-	object := maps.Clone(d.after)
+	object := map[string]any{} // d.after may be nil
+	maps.Copy(object, d.after)
 	metadata := map[string]any{"managedFields": fields}
 	if m, ok := d.after["metadata"].(map[string]any); ok {
 		maps.Copy(metadata, m)
