@@ -16,7 +16,7 @@ import (
 )
 
 // auditWriter writes an audit log. A recording has what requests changed, not the requests: verb, user and subresource
-// are inferred from the change and from managed fields. A deletion names nobody.
+// are inferred from the change and from managed fields. A deletion names no manager.
 type auditWriter struct {
 	w     io.Writer
 	state *replay.State // before the record that is added

@@ -81,7 +81,7 @@ func (m *tabler) table(ctx context.Context, list *objectList) (*table, error) {
 // converter makes the table of one object.
 type converter func(context.Context, cluster.Kind, json.RawMessage) (*metav1.Table, error)
 
-// converted makes the table of one object. Nobody has validated what is in a recording, and the code for columns
+// converted makes the table of one object. What is in a recording was not validated, and the code for columns
 // expects valid objects: that it panics is an error.
 func converted(ctx context.Context, convert converter, kind cluster.Kind, object json.RawMessage) (
 	made *metav1.Table, err error) {

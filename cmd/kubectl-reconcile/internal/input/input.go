@@ -77,7 +77,7 @@ func OpenContext(
 		case done <- result{rec, closeAll, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = closeAll() // the process ends: nobody waits for it
+				_ = closeAll() // the process ends
 			}
 		}
 	}()
