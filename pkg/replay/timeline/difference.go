@@ -16,14 +16,32 @@ type document struct {
 	raw []byte
 	// members are those of the object, metadata those of its metadata; nil if it is none.
 	members, metadata []member
-	// managers are the entries of managedFields; nil until they are asked for.
+	// managers are the entries of managedFields.
 	managers []managedEntry
 }
 
-// documentOf splits an object. It keeps raw.
-func documentOf(raw []byte) *document {
+// documentOf splits an object. It keeps raw. like is another version of the object, of which this one has much; nil if
+// there is none.
+func documentOf(raw []byte, like *document) *document {
 	d := &document{raw: raw}
-	d.members, d.metadata, _ = splitObject(raw, 0, "metadata")
+	if like == nil {
+		like = &document{}
+	}
+	d.members, _ = splitObject(raw, 0, like.members, func(key string, at int) (end int) {
+		if key != "metadata" || at >= len(raw) || raw[at] != '{' {
+			return 0
+		}
+		d.metadata, end = splitObject(raw, at, like.metadata, func(key string, at int) (end int) {
+			if key == "managedFields" {
+				d.managers, end = splitManaged(raw, at, like.managers)
+			}
+			return end
+		})
+		return end
+	})
+	if d.members == nil {
+		d.metadata, d.managers = nil, nil
+	}
 	return d
 }
 

@@ -147,7 +147,8 @@ func (f *Filter) mayChange(before, after *document) bool {
 		path, _, _ = strings.Cut(path, "[")
 		names := strings.Split(path, ".")
 		old, updated := before.at(names[0]), after.at(names[0])
-		return !bytes.Equal(valueAt(old, names[1:]...), valueAt(updated, names[1:]...)) || names[0] == ""
+		return names[0] == "" || !bytes.Equal(old, updated) &&
+			!bytes.Equal(valueAt(old, names[1:]...), valueAt(updated, names[1:]...))
 	})
 }
 

@@ -42,11 +42,15 @@ func (t *Timeline) object(r *replay.Record) *Entry {
 func (t *Timeline) keep(r *replay.Record) (after, before *version) {
 	key := r.Key()
 	before = t.objects[key]
+	var like *document
+	if before != nil {
+		like = before.document
+	}
 	if r.Type == replay.TypeDeleted {
 		delete(t.objects, key)
-		return &version{uidOf(r), documentOf(r.Object)}, before
+		return &version{uidOf(r), documentOf(r.Object, like)}, before
 	}
-	after = &version{uidOf(r), documentOf(bytes.Clone(r.Object))}
+	after = &version{uidOf(r), documentOf(bytes.Clone(r.Object), like)}
 	t.objects[key] = after
 	return after, before
 }
@@ -148,7 +152,7 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 		t.note(e.Writer.manager())
 	}
 	if old == nil && len(t.o.Filter.Fields) > 0 { // the first values of fields that are asked for
-		if all, err := differenceOf(documentOf([]byte("{}")), after, false); err == nil {
+		if all, err := differenceOf(documentOf([]byte("{}"), nil), after, false); err == nil {
 			e.Change.Fields, _ = all.changes(false) // it is empty if they cannot be read
 		}
 	}

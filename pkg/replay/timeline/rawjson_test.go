@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -18,8 +19,11 @@ import (
 var texts = []string{
 	`{}`, `{"a":1}`, ` { "a" : [ 1 , "]" , {"b":null} ] , "c\"d" : "e\\" } `, `{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"j":1}}}}}}}}}}`,
 	`{"a":1,"a":2}`, `{"\u0061":1}`, `[1,2,{"a":[]}]`, `[]`, `null`, `"x"`, `1`, ``, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":}`,
-	`{"a" 1}`, `{a:1}`, `{"a":1}}`, `["`, `[1`, `[1,`, `[,]`, `{"a":"\`, `{"a":tru}`, `]`, `{"a":[}`, "{\"a\":\"\xff\"}",
+	`{"a" 1}`, `{a:1}`, `{"a":1}}`, `["`, `[1`, `[1,`, `[,]`, `{"a":"\`, `{"a":tru}`, `]`, `{"a":[}`, "{\"a\":\"\xff\"}", "{\"\xa5\":0,\"\xa5\xa5\":1}", `{"a\\\\b":1}`, `{"a\\b":1}`,
 	`{"metadata":{"name":"a","ownerReferences":[{"uid":"u"}],"managedFields":[{"manager":"m","time":"2026-01-01T00:00:00Z"}]}}`,
+	`{"metadata":{"name":"a","managedFields":[{"manager":"m","fieldsV1":{"f:a":{}},"time":"2026-01-01T00:00:01Z"},{"manager":"n"}]}}`,
+	`{"metadata":{"name":"ab","managedFields":[{"manager":"n","fieldsV1":{"f:a":{}}},1,["x",{}],{"manager":]}}`,
+	`{"metadata":{"a":"` + strings.Repeat(`\\`, 9) + `\"` + strings.Repeat("x", 20) + `\\"},"b":12}`, `{"metadata":{"a":"x"},"b":1}`,
 	`{"metadata":{"name":"a","finalizers":["x"]},"status":{"conditions":[{"type":"A","status":"True"},{"type":"A"}]}}`,
 }
 
@@ -37,12 +41,33 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 		for key, value := range want {
-			if strings.ContainsAny(key, `"`) || hasDuplicates([]byte(text)) || strings.Contains(text, `\u`) {
+			if strings.ContainsAny(key, "\"\\\ufffd") || hasDuplicates([]byte(text)) || strings.Contains(text, `\u`) {
 				continue // valueOf finds names as the API spells them, and the first of several
 			}
 			if found := valueOf([]byte(text), key); string(found) != string(value) {
 				t.Errorf("%s: %s is %s, want %s", text, key, found, value)
 			}
+		}
+	}
+}
+
+// checkLike fails the test unless a version that is split beside another one comes out as alone.
+func checkLike(t *testing.T, raw, other []byte) {
+	t.Helper()
+	alone, beside := documentOf(raw, nil), documentOf(raw, documentOf(other, nil))
+	if diff := cmp.Diff(alone, beside, cmp.AllowUnexported(document{}, member{}, managedEntry{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s beside %s (-alone +beside):\n%s", raw, other, diff)
+	}
+	if managers := elementsOf(alone.meta("managedFields")); len(managers) != len(alone.managers) {
+		t.Errorf("%s has %d managers, read were %d", raw, len(managers), len(alone.managers))
+	}
+}
+
+// TestSplitBesideAnotherVersion: what two versions share is compared, which finds the same values.
+func TestSplitBesideAnotherVersion(t *testing.T) {
+	for _, raw := range texts {
+		for _, other := range texts {
+			checkLike(t, []byte(raw), []byte(other))
 		}
 	}
 }
@@ -71,7 +96,9 @@ func FuzzDifference(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {
-		old, updated := documentOf(before), documentOf(after)
+		checkLike(t, after, before)
+		old := documentOf(before, nil)
+		updated := documentOf(after, old)
 		change, d, err := changeOf(old, updated, false, false)
 		_, _ = writerOf(old, updated)
 		_ = ownerOfChanges(updated, d)

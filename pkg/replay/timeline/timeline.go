@@ -86,7 +86,7 @@ func New(source replay.Source, o Options) *Timeline {
 		}
 		for key, r := range o.State.Objects() {
 			if s := t.streams[key.Stream]; s != nil && t.o.Filter.selectsRecord(r, s) {
-				t.objects[key] = &version{uidOf(r), documentOf(r.Object)}
+				t.objects[key] = &version{uidOf(r), documentOf(r.Object, nil)}
 			}
 		}
 	}

@@ -15,51 +15,84 @@ import (
 
 // managedEntry is an entry of managedFields.
 type managedEntry struct {
-	raw []byte
-	// writer is decoded when it is needed: see decoded.
+	raw    []byte
 	writer *inspect.Writer
+	// fieldsV1, most of the entry, is raw[from:to].
+	from, to int
 }
 
-func (e *managedEntry) decoded() *inspect.Writer {
-	if e.writer == nil {
-		e.writer = decodeWriter(e.raw)
+// splitManaged splits the value of managedFields that begins at i, and returns the index after it; no entries and 0 if it
+// is not as an API server writes it. What is the same in like, the entries of another version, is taken from there.
+func splitManaged(raw []byte, i int, like []managedEntry) (entries []managedEntry, end int) {
+	if i >= len(raw) || raw[i] != '[' {
+		return nil, 0
 	}
-	return e.writer
-}
-
-// managed returns the entries of managedFields. They are split once.
-func (d *document) managed() []managedEntry {
-	if d.managers == nil {
-		for _, raw := range elementsOf(d.meta("managedFields")) {
-			d.managers = append(d.managers, managedEntry{raw: raw})
+	out := make([]managedEntry, 0, len(like))
+	for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
+		var other managedEntry
+		if n := len(out); n < len(like) {
+			other = like[n]
+		}
+		e, end := nextManaged(raw, i, other)
+		if end <= i {
+			return nil, 0
+		}
+		out = append(out, e)
+		if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
+			i = skipBlanks(raw, i+1)
 		}
 	}
-	return d.managers
+	if i >= len(raw) {
+		return nil, 0
+	}
+	return out, i + 1
+}
+
+// nextManaged reads the entry that begins at i, and returns the index after it; not above i if it does not end.
+func nextManaged(raw []byte, i int, other managedEntry) (managedEntry, int) {
+	if end := i + len(other.raw); end > i+1 && raw[i] == '{' && bytes.HasPrefix(raw[i:], other.raw) {
+		return managedEntry{raw[i:end:end], other.writer, other.from, other.to}, end
+	}
+	var out managedEntry
+	members, end := splitObject(raw, i, nil, func(key string, at int) int {
+		if key != "fieldsV1" {
+			return 0
+		}
+		end := skipLike(raw, at, other.raw[other.from:other.to])
+		out.from, out.to = at-i, end-i
+		return end
+	})
+	if members == nil {
+		if end = skipValue(raw, i); end <= i {
+			return out, end
+		}
+		out.from, out.to = 0, 0
+	}
+	out.raw, out.writer = raw[i:end:end], writerIn(members)
+	return out, end
 }
 
 // writerOf returns the manager that wrote the newer of two versions of an object, by managedFields: the one whose entry
 // is new or has another time. before is nil for a new object: then it is the first that wrote. It is nil if
 // managedFields do not tell. certain is false if it can only be told by what changed: see ownerOfChanges.
 func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
-	entries := after.managed()
+	entries := after.managers
 	if before == nil {
 		return firstWriter(entries), true
 	}
-	old := before.managed()
+	old := before.managers
 	var changed []*inspect.Writer
 	for i := range entries {
 		e := &entries[i]
-		if same := slices.IndexFunc(old, func(o managedEntry) bool { return bytes.Equal(o.raw, e.raw) }); same >= 0 {
-			e.writer = old[same].writer // maybe nil
+		if slices.ContainsFunc(old, func(o managedEntry) bool { return o.writer == e.writer || bytes.Equal(o.raw, e.raw) }) {
 			continue
 		}
-		w := e.decoded()
 		kept := false // an entry that lost fields to another manager keeps its time
 		for i := range old {
-			kept = kept || sameWrite(old[i].decoded(), w)
+			kept = kept || sameWrite(old[i].writer, e.writer)
 		}
 		if !kept {
-			changed = append(changed, w)
+			changed = append(changed, e.writer)
 		}
 	}
 	if len(changed) == 0 {
@@ -72,7 +105,7 @@ func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
 func firstWriter(entries []managedEntry) *inspect.Writer {
 	var first *inspect.Writer
 	for i := range entries {
-		w := entries[i].decoded()
+		w := entries[i].writer
 		n := 0
 		if first != nil {
 			n = when(w).Compare(when(first))
@@ -147,10 +180,10 @@ func ownerOfChanges(after *document, d difference) *inspect.Writer {
 // maxOwnedChanges bounds the changes whose owners are looked up: a write is of one manager.
 const maxOwnedChanges = 8
 
-// decodeWriter returns the manager of an entry of managedFields.
-func decodeWriter(entry []byte) *inspect.Writer {
+// writerIn returns the manager that an entry of managedFields names.
+func writerIn(entry []member) *inspect.Writer {
 	w := &inspect.Writer{}
-	for _, m := range membersOf(entry) {
+	for _, m := range entry {
 		switch m.key {
 		case "manager":
 			w.Manager = textOf(m.value)
