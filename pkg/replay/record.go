@@ -157,6 +157,8 @@ const (
 	// GapUnreachable means that the server could not be reached, or refused the requests.
 	GapUnreachable GapReason = "Unreachable"
 	// GapSleep means that the recorder was stopped for longer than it takes to notice, such as by a laptop that slept.
+	// The gap of all streams is complete: what the server no longer had is in gaps of streams. One of a single stream
+	// means that the server was not heard from again before the recording ended.
 	GapSleep GapReason = "Sleep"
 )
 

@@ -137,24 +137,35 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestSleep: the clock jumps while the machine sleeps, and what arrives first afterwards is an event.
+func sendAdded(t testing.TB, q *quiet) {
+	q.send(t, `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"9"}}}`)
+}
+
+func breakWatch(_ testing.TB, q *quiet) {
+	_ = q.watch(-1).CloseWithError(errDown)
+	synctest.Wait()
+}
+
+// TestSleep: the clock jumps while the machine sleeps. What the server has sent meanwhile is not known before it is heard
+// from again.
 func TestSleep(t *testing.T) {
 	for _, row := range []struct {
 		reason string
-		event  bool
+		then   func(t testing.TB, q *quiet)
 		jump   time.Duration
 		want   string
 	}{
-		{"an hour, and then silence", false, time.Hour, "GAP Sleep complete=true"},
-		{"an hour, and then an event", true, time.Hour, "GAP Sleep complete=true\nADDED a"},
-		{"a clock that is set forward a little", true, 5 * time.Second, "ADDED a"},
-		{"a clock that is set back", true, -time.Hour, "ADDED a"},
+		{"an hour, and then silence", nil, time.Hour, "GAP Sleep complete=true\nGAP Sleep complete=false"},
+		{"an hour, and then an event", sendAdded, time.Hour, "GAP Sleep complete=true\nADDED a"},
+		{"an hour, and the connection was broken", breakWatch, time.Hour, "GAP Sleep complete=true"},
+		{"a clock that is set forward a little", sendAdded, 5 * time.Second, "ADDED a"},
+		{"a clock that is set back", sendAdded, -time.Hour, "ADDED a"},
 	} {
 		records := inBubble(t, func(q *quiet, _ *Recorder, clock *shiftedClock) {
 			sleep(1500 * time.Millisecond)
 			clock.set(row.jump)
-			if row.event {
-				q.send(t, `{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"9"}}}`)
+			if row.then != nil {
+				row.then(t, q)
 			}
 			sleep(time.Second)
 		})

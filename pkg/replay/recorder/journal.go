@@ -25,6 +25,7 @@ type journal struct {
 	mu      sync.Mutex // guards all below, and the sink
 	last    time.Time  // of the last record
 	awake   time.Time  // when this process was last seen to run; zero while no one looks
+	slept   span       // the last time in which it did not run
 	err     error      // the first of the sink
 	ended   bool       // nothing is written any more
 	streams []*streamState
@@ -33,6 +34,9 @@ type journal struct {
 	// unflushed reports whether records were written since the last flush.
 	unflushed bool
 }
+
+// span is a time; zero is none.
+type span struct{ since, till time.Time }
 
 // streamState is what was written of a stream.
 type streamState struct {
@@ -274,7 +278,7 @@ func (j *journal) statistics() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := j.stats
-	out.Gaps = append([]GapSpan(nil), out.Gaps...)
+	out.Gaps = withLosses(out.Gaps)
 	out.Last = j.last
 	for _, s := range j.streams {
 		out.Objects += len(s.known)

@@ -38,17 +38,39 @@ func (j *journal) watchSleep(on bool) {
 
 // recordSleep writes a gap if the process did not run for a while before now: its machine slept, or it was stopped, or
 // the clock was set forward. The gap itself loses nothing: if the server does not have the events since, a gap of the
-// streams that are listed again follows. j.mu must be held.
+// streams that are listed again follows, and if a stream ends before the server is heard from again, a gap of this
+// stream: see stream.endSleep. j.mu must be held.
 func (j *journal) recordSleep(now time.Time) error {
 	since := j.awake
 	if since.IsZero() || now.Sub(since) < tickInterval+sleepTolerance {
 		return nil
 	}
-	j.awake = now
+	j.awake, j.slept = now, span{since, now}
 	r := &replay.Record{Type: replay.TypeGap, Time: now, Gap: &replay.Gap{
 		Reason: replay.GapSleep, Since: since, Complete: true,
 	}}
 	j.last = now
 	j.stats.count(r)
 	return j.pass(r)
+}
+
+// present returns the time, at which the process runs.
+func (j *journal) present() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.now()
+	if j.err == nil && !j.ended {
+		_ = j.recordSleep(now) // the journal keeps the error
+	}
+	if !j.awake.IsZero() {
+		j.awake = now
+	}
+	return now
+}
+
+// lastSleep returns when the process last did not run; zero if it always did.
+func (j *journal) lastSleep() span {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.slept
 }

@@ -34,6 +34,7 @@ func (s *stream) listed(items []item, version string) error {
 	}
 	s.version, s.expired, s.failures, s.distrusted = version, false, 0, false
 	s.hear()
+	s.answered = s.recorder.journal.present()
 	s.recorder.troubles.clear(s)
 	return nil
 }

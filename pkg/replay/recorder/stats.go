@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -29,9 +30,10 @@ type GapSpan struct {
 	// Reason is GapUnreachable if that is the reason of any stream.
 	Reason      replay.GapReason
 	Since, Till time.Time
-	// Complete is true if no event of any stream was lost.
+	// Complete is true if no event of any stream was lost: of what happened while this machine slept, all was received
+	// afterwards.
 	Complete bool
-	// Streams is how many streams have the gap; 0 for one that all have.
+	// Streams is how many streams have the gap; of a sleep, which all have, how many were not heard from again.
 	Streams int
 }
 
@@ -67,10 +69,29 @@ func (s *Stats) countGap(r *replay.Record) {
 	}
 }
 
+// withLosses returns a copy of gaps in which no sleep is complete of which the server no longer had the events.
+func withLosses(gaps []GapSpan) []GapSpan {
+	out := slices.Clone(gaps)
+	for i := range out {
+		for j := range gaps {
+			sleeps := gaps[i].Reason == replay.GapSleep && gaps[j].Reason != replay.GapSleep
+			if sleeps && !gaps[j].Complete && gaps[i].meets(&gaps[j]) {
+				out[i].Complete = false
+			}
+		}
+	}
+	return out
+}
+
 // overlaps reports whether two gaps are of the same outage. A sleep is one by itself.
 func (g *GapSpan) overlaps(other *GapSpan) bool {
 	sleeps := (g.Reason == replay.GapSleep) != (other.Reason == replay.GapSleep)
-	return !sleeps && !other.Since.After(g.Till) && !g.Since.After(other.Till)
+	return !sleeps && g.meets(other)
+}
+
+// meets reports whether two gaps have a moment in common.
+func (g *GapSpan) meets(other *GapSpan) bool {
+	return !other.Since.After(g.Till) && !g.Since.After(other.Till)
 }
 
 // add makes g a gap that has the other in it.

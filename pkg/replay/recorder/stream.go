@@ -23,6 +23,8 @@ type stream struct {
 	version string // to resume the watch at; empty if a list is needed
 	// heard is when the stream was last known to be complete.
 	heard time.Time
+	// answered is when the server last sent an event or a list of the stream, or accepted a watch.
+	answered time.Time
 	// failures counts the attempts since then that have failed.
 	failures int
 	// expired reports whether a list is needed because the server does not have the events since version any more.
@@ -52,7 +54,7 @@ const resumedAfter = time.Second
 // run records until ctx ends, or until it is clear that the selection cannot be recorded.
 func (s *stream) run(ctx context.Context) {
 	defer s.tried()
-	defer func() { _ = s.endGap(false) }() // the journal keeps the error
+	defer func() { _ = s.end() }() // the journal keeps the error
 	for ctx.Err() == nil {
 		progressed, err := s.attempt(ctx)
 		if ctx.Err() != nil {
@@ -104,6 +106,7 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 	connected := false
 	err = s.api.watch(ctx, &s.selection, s.version, func() {
 		connected = true
+		s.answered = r.journal.present()
 		r.hear()
 		s.resumed()
 	}, func(e *event) error {
@@ -141,6 +144,7 @@ func (s *stream) recordEvent(e *event) error {
 		return err
 	}
 	s.completeUntil(record.Time)
+	s.answered = record.Time
 	s.recorder.kindsChanged(&s.selection)
 	return nil
 }
@@ -310,6 +314,21 @@ func (s *stream) disconnected() {
 		s.recorder.watching.Add(-1)
 	}
 	s.gap.connected, s.gap.watching = false, false
+}
+
+// end records what is missing at the end: the gap that has begun, or a sleep of this machine since which the server has
+// not answered. The connection may have broken meanwhile, and what the server had then was not received.
+func (s *stream) end() error {
+	s.gap.mu.Lock()
+	begun := s.gap.current != nil
+	s.gap.mu.Unlock()
+	slept := s.recorder.journal.lastSleep()
+	if begun || s.number == 0 || slept.till.IsZero() || !s.answered.Before(slept.till) {
+		return s.endGap(false)
+	}
+	return s.recorder.journal.write(&replay.Record{
+		Type: replay.TypeGap, Stream: s.number, Gap: &replay.Gap{Reason: replay.GapSleep, Since: slept.since},
+	})
 }
 
 // endGap records the gap that has begun, if one has.

@@ -21,8 +21,8 @@ type managedEntry struct {
 	from, to int
 }
 
-// splitManaged splits the value of managedFields that begins at i, and returns the index after it; no entries and 0 if it
-// is not as an API server writes it. What is the same in like, the entries of another version, is taken from there.
+// splitManaged splits the value of managedFields that begins at i, and returns the index after it; no entries and 0 if
+// it is not as an API server writes it. What is the same in like, the entries of another version, is taken from there.
 func splitManaged(raw []byte, i int, like []managedEntry) (entries []managedEntry, end int) {
 	if i >= len(raw) || raw[i] != '[' {
 		return nil, 0

@@ -60,11 +60,11 @@ func notes(info *replay.Info, m replay.Moment, state *replay.State, absent []abs
 	return out
 }
 
-// gapNotes says that nothing was received at a time, if that is so.
+// gapNotes says that nothing was received at a time, if that is so: events that arrived later have later times.
 func gapNotes(info *replay.Info, at time.Time) []string {
 	for i := range info.Gaps {
 		end, gap := info.Gaps[i].Time, info.Gaps[i].Gap
-		if gap != nil && !gap.Complete && !at.Before(gap.Since) && at.Before(end) {
+		if gap != nil && !at.Before(gap.Since) && at.Before(end) {
 			return []string{fmt.Sprintf("incomplete: nothing was received from %s to %s: the objects are as of before",
 				formatTime(gap.Since), formatTime(end))}
 		}

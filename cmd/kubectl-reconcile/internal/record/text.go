@@ -102,7 +102,7 @@ func (r *recording) summary(cause error) {
 		render.FormatDuration(trace.Duration(r.clock.Since(r.began))), cli.Plural(stats.Objects, "object"),
 		sizeText(r.out.written()), names)
 	for _, gap := range stats.Gaps {
-		r.notes.line("%s", gapText(&gap))
+		r.notes.line("%s", gapText(&gap, stats.Streams))
 	}
 	if stats.Dropped > 0 {
 		r.notes.line("warning: %s left out, because they could not be redacted or are too large",
@@ -118,8 +118,8 @@ func (r *recording) firstFile() string {
 	return r.out.name()
 }
 
-// gapText describes a gap.
-func gapText(g *recorder.GapSpan) string {
+// gapText describes a gap of a recording of so many kinds.
+func gapText(g *recorder.GapSpan, kinds int) string {
 	reason := "the server was not reached"
 	switch g.Reason {
 	case replay.GapWatchExpired:
@@ -129,7 +129,15 @@ func gapText(g *recorder.GapSpan) string {
 	case replay.GapUnreachable:
 	}
 	lost := "nothing was lost"
-	if !g.Complete {
+	switch slept := g.Reason == replay.GapSleep; {
+	case slept && g.Complete:
+		lost = "what happened meanwhile was received afterwards"
+	case slept && g.Streams > 0:
+		lost = fmt.Sprintf("the server was not heard from again about %d of %s: what happened meanwhile may be missing",
+			g.Streams, cli.Plural(kinds, "kind"))
+	case slept:
+		lost = "not all that happened meanwhile was received"
+	case !g.Complete:
 		lost = "what changed meanwhile is marked as relisted"
 	}
 	return fmt.Sprintf("gap at %s for %s: %s; %s", g.Since.Local().Format(time.TimeOnly),

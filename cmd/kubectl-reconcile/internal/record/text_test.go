@@ -52,10 +52,15 @@ func TestGapText(t *testing.T) {
 	}{
 		{recorder.GapSpan{Reason: replay.GapUnreachable, Complete: true}, "gap at 03:04:05 for 2s: the server was not reached; nothing was lost"},
 		{recorder.GapSpan{Reason: replay.GapWatchExpired}, "gap at 03:04:05 for 2s: the server no longer had the events; what changed meanwhile is marked as relisted"},
-		{recorder.GapSpan{Reason: replay.GapSleep, Complete: true}, "gap at 03:04:05 for 2s: this machine slept, or the recording was stopped; nothing was lost"},
+		{recorder.GapSpan{Reason: replay.GapSleep, Complete: true},
+			"gap at 03:04:05 for 2s: this machine slept, or the recording was stopped; what happened meanwhile was received afterwards"},
+		{recorder.GapSpan{Reason: replay.GapSleep},
+			"gap at 03:04:05 for 2s: this machine slept, or the recording was stopped; not all that happened meanwhile was received"},
+		{recorder.GapSpan{Reason: replay.GapSleep, Streams: 2}, "gap at 03:04:05 for 2s: this machine slept, or the recording was stopped; " +
+			"the server was not heard from again about 2 of 7 kinds: what happened meanwhile may be missing"},
 	} {
 		row.gap.Since, row.gap.Till = since, since.Add(2*time.Second)
-		if diff := cmp.Diff(row.want, gapText(&row.gap)); diff != "" {
+		if diff := cmp.Diff(row.want, gapText(&row.gap, 7)); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -215,7 +215,12 @@ func gapText(e *timeline.Entry) string {
 	if e.Gap.Attempts > 0 {
 		text += ", " + cli.Plural(e.Gap.Attempts, "request") + " failed"
 	}
-	if e.Gap.Complete {
+	switch slept := e.Gap.Reason == replay.GapSleep; {
+	case slept && e.Gap.Complete:
+		return text + "; what the server still had follows"
+	case slept:
+		return text + "; the server was not heard from again: events may be missing"
+	case e.Gap.Complete:
 		return text + "; no event is missing"
 	}
 	return text + "; what changed was found by listing again"
