@@ -141,8 +141,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if o.connection, err = f.cluster.Connect(streams); err != nil {
 		return nil, err
 	}
-	// Warnings are about kinds that are deprecated, which are recorded all the same.
-	o.connection.Config.WarningHandler = rest.NoWarnings{}
+	o.connection.Config.WarningHandler = rest.NoWarnings{} // see recording.run
 	if !f.allNamespaces {
 		o.what.namespace = o.connection.Namespace
 	}

@@ -121,6 +121,9 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 	if r.recorder, err = recorder.New(r.recorderOptions()); err != nil {
 		return errors.Join(err, r.out.discard())
 	}
+	if len(r.what.named) > 0 && !r.what.all() { // that a kind is deprecated concerns a user who has named it
+		r.connection.Config.WarningHandler = connect.NewWarnings(r.notes.out)
+	}
 	r.notes.line("%s", r.startLine())
 	shown := progress.Show(ctx, r.liveLine())
 	runCtx, stop := context.WithCancel(ctx)
