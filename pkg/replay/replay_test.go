@@ -244,6 +244,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestSeekEverywhere(t *testing.T) {
+	t.Parallel()
 	for seed := range int64(6) {
 		records := random(seed, 200)
 		file, _ := write(t, records, small(), 7)
@@ -252,6 +253,7 @@ func TestSeekEverywhere(t *testing.T) {
 			reader := open(t, file, o)
 			compareInfo(t, naive, reader)
 			moments := []replay.Moment{{}, {Start: true}, {ResourceVersion: "1"}, {ResourceVersion: "99999"}, {Number: 9999}}
+			special := len(moments)
 			for _, r := range naive.Records {
 				moments = append(moments, replay.Moment{Number: r.Number}, replay.Moment{Time: r.Time},
 					replay.Moment{Time: r.Time.Add(-time.Microsecond)}, replay.Moment{Time: r.Time.Add(time.Microsecond)})
@@ -259,8 +261,10 @@ func TestSeekEverywhere(t *testing.T) {
 					moments = append(moments, replay.Moment{ResourceVersion: r.ResourceVersion})
 				}
 			}
-			for _, m := range moments {
-				compareSeek(t, naive, reader, m)
+			for i := range moments {
+				if i < special || i%stride == 0 {
+					compareSeek(t, naive, reader, moments[i])
+				}
 			}
 		}
 	}
