@@ -18,6 +18,12 @@ func (s *Session) ReleaseKey(controller, queue, key string) bool {
 	return s.tap.ReleaseKey(controller, queue, key)
 }
 
+// ReleaseDelayedKey passes a key that comes back by itself on to the workers of a controller at once: see
+// tap.Tap.ReleaseDelayedKey.
+func (s *Session) ReleaseDelayedKey(controller, queue, key string) bool {
+	return s.tap.ReleaseDelayedKey(controller, queue, key)
+}
+
 // DropHeldKeys forgets the held keys for which drop reports true: see tap.Tap.DropHeldKeys.
 func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
 	s.tap.DropHeldKeys(drop)

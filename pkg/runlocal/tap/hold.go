@@ -1,6 +1,9 @@
 package tap
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // HeldKey is a key that HoldKeys keeps from workers.
 type HeldKey struct {
@@ -36,7 +39,22 @@ func (t *Tap) HoldKeys(on bool) {
 // ReleaseKey passes a held key on to the workers of the controller's queue of that name, and reports whether such a key
 // was held.
 func (t *Tap) ReleaseKey(controller, queue, key string) bool {
+	return slices.ContainsFunc(t.queuesNamed(controller, queue), func(q observedQueue) bool { return q.release(key) })
+}
+
+// ReleaseDelayedKey passes a key whose delay is not over on to the workers, and reports whether there is such a key. A
+// retry is over then. A timer stays: the key comes back when it ends, as it would have otherwise.
+func (t *Tap) ReleaseDelayedKey(controller, queue, key string) bool {
+	return slices.ContainsFunc(t.queuesNamed(controller, queue), func(q observedQueue) bool {
+		d, ok := q.(interface{ releaseDelayed(key string) bool })
+		return ok && d.releaseDelayed(key)
+	})
+}
+
+// queuesNamed returns the queues of the controller that have that name.
+func (t *Tap) queuesNamed(controller, queue string) []observedQueue {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	var of []observedQueue
 	if c := t.controllers[controller]; c != nil {
 		for _, q := range c.queues {
@@ -45,13 +63,7 @@ func (t *Tap) ReleaseKey(controller, queue, key string) bool {
 			}
 		}
 	}
-	t.mu.Unlock()
-	for _, q := range of {
-		if q.release(key) {
-			return true
-		}
-	}
-	return false
+	return of
 }
 
 // DropHeldKeys forgets the held keys for which drop reports true, as if they had been reconciled: for keys of objects
@@ -108,6 +120,19 @@ func (q *queue[K]) release(key string) bool {
 	return true
 }
 
+// releaseDelayed is ReleaseDelayedKey for one queue.
+func (q *queue[K]) releaseDelayed(key string) bool {
+	q.order.Lock()
+	defer q.order.Unlock()
+	k, ok := q.tracker.releaseDelayed(key, q.c.tap.clock.Now())
+	if !ok {
+		return false
+	}
+	q.TypedRateLimitingInterface.Add(k)
+	q.ready.Signal()
+	return true
+}
+
 // releaseAll implements observedQueue.
 func (q *queue[K]) releaseAll() {
 	q.order.Lock()
@@ -141,6 +166,26 @@ func (t *queueTracker[K]) release(text string) (k K, ok bool) {
 			e.held = released
 			return k, true
 		}
+	}
+	return k, false
+}
+
+// releaseDelayed marks the key of that text as released, if it is not queued and has a delay, and returns it; ok is
+// false if there is none. The causes of the delay are those of the reconcile, and of the next if it is a timer.
+func (t *queueTracker[K]) releaseDelayed(text string, now time.Time) (k K, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, e := range t.keys {
+		if e.queued || len(e.delays) == 0 || t.keyText(k) != text {
+			continue
+		}
+		d := e.delays[len(e.delays)-1]
+		if d.retry > 0 {
+			e.delays = e.delays[:len(e.delays)-1]
+		}
+		e.queued, e.since, e.held = true, now, released
+		e.causes.addAll(d.causesAt(now))
+		return k, true
 	}
 	return k, false
 }

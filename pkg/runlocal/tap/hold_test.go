@@ -74,6 +74,51 @@ func TestHeldKeys(t *testing.T) {
 	})
 }
 
+// TestReleaseDelayedKey: a key is passed on before its delay is over. It comes back after a timer, and not after a retry.
+func TestReleaseDelayedKey(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		retry  bool
+		want   []string // held after the delay
+		reason string
+	}{
+		{"timer", false, []string{"a (delayed)"}, "the controller would have looked then, too"},
+		{"retry", true, nil, "it was made"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
+				tap.HoldKeys(true)
+				q.Add("a")
+				if tap.ReleaseDelayedKey("deployment", "", "a") {
+					t.Error("a key is released that is held without a delay")
+				}
+				tap.ReleaseKey("deployment", "", "a")
+				reconcileOnce(q, sink, func(key string) {
+					if tc.retry {
+						q.AddRateLimited(key)
+					} else {
+						q.AddAfter(key, time.Second)
+					}
+				})
+				if tap.ReleaseDelayedKey("deployment", "", "b") || tap.ReleaseDelayedKey("deployment", "other", "a") {
+					t.Error("a key is released that has no delay")
+				}
+				if !tap.ReleaseDelayedKey("deployment", "", "a") || tap.ReleaseDelayedKey("deployment", "", "a") {
+					t.Error("a key with a delay is released once until it is taken")
+				}
+				start, _ := reconcileOnce(q, sink, nothing)
+				if len(start.Causes) != 1 {
+					t.Errorf("the causes are not those of the delay: %+v", start.Causes)
+				}
+				pass(time.Minute)
+				if got := heldKeys(tap); !slices.Equal(got, tc.want) {
+					t.Errorf("held are %q, want %q: %s", got, tc.want, tc.reason)
+				}
+			})
+		})
+	}
+}
+
 // TestAdditionToAReleasedKey is a cause of the reconcile that is about to begin, and makes no other.
 func TestAdditionToAReleasedKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
