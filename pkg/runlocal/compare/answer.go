@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -69,10 +68,7 @@ func (r *run) playEvent(ev *event) {
 	object.coming = slices.DeleteFunc(object.coming, func(one *event) bool { return one == ev })
 	data, obj, err := r.shifted(ev)
 	if err == nil {
-		_, err = r.session.Server().Play(r.ctx, api.PlayedEvent{
-			Object:  api.StoredObject{Kind: ev.stream.GVK(), Resource: ev.stream.Resource, JSON: data},
-			Deleted: ev.isDeletion(), ResourceVersion: ev.record.ResourceVersion,
-		})
+		err = r.deliver(ev, data)
 	}
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("playing record %d: %w", ev.record.Number, err)

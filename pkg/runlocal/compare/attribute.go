@@ -112,6 +112,9 @@ type effect struct {
 	controller string
 	// key is empty if it is not known.
 	key string
+	// possible means that another may have made the change, as nothing names the one who did: then the write is not
+	// missing if the controller does not make it.
+	possible bool
 	// reconcile and causes are those of the recorded trace, if there is one.
 	reconcile trace.ReconcileID
 	causes    []trace.Cause
@@ -176,7 +179,9 @@ func (c *change) writer(scale bool) writer {
 	case scale:
 		subresource = "scale"
 	}
-	ours, others := c.managers(subresource)
+	ours, others := c.managers(func(w inspect.Writer) bool {
+		return w.Manager == controllers.FieldManager && w.Subresource == subresource
+	})
 	switch {
 	case ours:
 		return managerWriter
@@ -186,12 +191,9 @@ func (c *change) writer(scale bool) writer {
 	return unknownWriter // only fields were removed, or managedFields have none of them
 }
 
-// managers reports whether kube-controller-manager has written a field that changed, by the subresource, and whether
-// others have. Of a creation that is whoever has any field.
-func (c *change) managers(subresource string) (ours, others bool) {
-	isOurs := func(w inspect.Writer) bool {
-		return w.Manager == controllers.FieldManager && w.Subresource == subresource
-	}
+// managers reports whether one of our managers has written a field that changed, and whether others have. For a creation
+// any field counts.
+func (c *change) managers(isOurs func(inspect.Writer) bool) (ours, others bool) {
 	if c.verb == VerbCreate {
 		for _, m := range inspect.FieldsByManager(object(c.after)) {
 			if isOurs(m.Writer) {

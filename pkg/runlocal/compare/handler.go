@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +31,9 @@ type handler struct {
 	who func(*http.Request) (caller, bool)
 	// write compares a write, and returns how it is to be answered.
 	write func(context.Context, *write) answer
+	// outside means that a program writes: the API must find out what its writes would do, and keeps what is not
+	// compared.
+	outside bool
 }
 
 var _ http.Handler = (*handler)(nil)
@@ -41,6 +46,10 @@ type answer struct {
 	refused string
 	code    int
 	reason  metav1.StatusReason
+	// response, if it is not nil, is the answer.
+	response *memoryResponse
+	// pass has the API do what was requested.
+	pass bool
 }
 
 // maxBody bounds the body of a request, as the API server does.
@@ -60,7 +69,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	from, ours := h.who(req)
-	if !ours {
+	isCompared := isCompared(info)
+	if !ours || h.outside && !isCompared {
 		h.next.ServeHTTP(w, req)
 		return
 	}
@@ -69,19 +79,37 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		respond(w, answer{refused: err.Error(), code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest})
 		return
 	}
-	for _, gr := range uncompared {
-		if gr.Group == info.APIGroup && gr.Resource == info.Resource {
-			h.accept(w, req, info, body)
-			return
-		}
+	if !isCompared {
+		h.accept(w, req, info, body)
+		return
 	}
-	made, err := h.read(req, info, from, body)
+	if info.Verb == "deletecollection" {
+		h.deleteAll(w, req, info, from)
+		return
+	}
+	read := h.read
+	if h.outside {
+		read = h.try
+	}
+	made, err := read(req, info, from, body)
+	if err == nil && made.response.isError() {
+		made.response.copyTo(w)
+		return
+	}
 	if err != nil {
 		respond(w, answer{refused: err.Error(), code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest})
 		return
 	}
 	a := h.write(req.Context(), made)
-	if a.refused != "" || a.name == "" {
+	switch {
+	case a.pass:
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		h.next.ServeHTTP(w, req)
+		return
+	case a.response != nil:
+		a.response.copyTo(w)
+		return
+	case a.refused != "" || a.name == "":
 		respond(w, a)
 		return
 	}
@@ -92,12 +120,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.get(w, req, info, a.name, code)
 }
 
+// isCompared reports whether the writes of a resource are compared. Questions to the server change nothing.
+func isCompared(info *genericapirequest.RequestInfo) bool {
+	if info.APIGroup == "authentication.k8s.io" || info.APIGroup == "authorization.k8s.io" {
+		return false
+	}
+	return !slices.Contains(uncompared, schema.GroupResource{Group: info.APIGroup, Resource: info.Resource})
+}
+
 // scaleSubresource is the subresource whose objects are of another kind than what they change.
 const scaleSubresource = "scale"
 
 func isWrite(verb string) bool {
 	switch verb {
-	case "create", "update", "patch", "delete":
+	case "create", "update", "patch", "delete", "deletecollection":
 		return true
 	}
 	return false
@@ -164,13 +200,7 @@ func (h *handler) read(
 
 // tryPatch returns what the object, or its subresource, would be after a patch.
 func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInfo, body []byte) (fields, error) {
-	try := req.Clone(req.Context())
-	try.URL.RawQuery = url.Values{"dryRun": {metav1.DryRunAll}, "fieldManager": req.URL.Query()["fieldManager"],
-		"force": req.URL.Query()["force"]}.Encode()
-	try.Header.Set("Accept", "application/json")
-	try.Body = io.NopCloser(bytes.NewReader(body))
-	answered := newMemoryResponse()
-	h.next.ServeHTTP(answered, try)
+	answered := h.dryRun(req, body)
 	if answered.code >= http.StatusBadRequest {
 		var status metav1.Status
 		if json.Unmarshal(answered.body.Bytes(), &status) == nil && status.Message != "" {
@@ -179,6 +209,94 @@ func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInf
 		return nil, fmt.Errorf("patching %s %q: %d", info.Resource, info.Name, answered.code)
 	}
 	return parse(answered.body.Bytes())
+}
+
+// dryRun returns what the API answers to a write if it does not keep it.
+func (h *handler) dryRun(req *http.Request, body []byte) *memoryResponse {
+	try := req.Clone(req.Context())
+	query := req.URL.Query()
+	query.Set("dryRun", metav1.DryRunAll)
+	try.URL.RawQuery = query.Encode()
+	try.Header.Set("Accept", "application/json")
+	try.Body = io.NopCloser(bytes.NewReader(body))
+	answered := newMemoryResponse()
+	h.next.ServeHTTP(answered, try)
+	return answered
+}
+
+// try makes out what a request of a program would do, by having the API try it. Its response may be an error.
+func (h *handler) try(
+	req *http.Request, info *genericapirequest.RequestInfo, _ caller, body []byte,
+) (*write, error) {
+	if !slices.Contains([]string{"", "status", scaleSubresource}, info.Subresource) {
+		return nil, fmt.Errorf("%s of %s/%s cannot be compared", info.Verb, info.Resource, info.Subresource)
+	}
+	out := &write{response: h.dryRun(req, body), object: trace.Object{
+		Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+		Namespace: info.Namespace, Name: info.Name,
+	}}
+	if out.response.isError() {
+		return out, nil
+	}
+	if info.Verb == "delete" {
+		out.verb = VerbDelete
+		return out, nil
+	}
+	obj, err := decode(out.response.body.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if info.Subresource == scaleSubresource {
+		out.scale, out.replicas = true, obj.number(0, "spec", "replicas")
+		return out, nil
+	}
+	out.after, out.object.Kind, out.object.Name = obj, obj.text("kind"), obj.text("metadata", "name")
+	if info.Verb == "create" && isUnnamed(body) {
+		out.generated, out.object.Name = true, ""
+	}
+	return out, nil
+}
+
+// deleteAll takes the deletion of a collection for one of each object in it.
+func (h *handler) deleteAll(
+	w http.ResponseWriter, req *http.Request, info *genericapirequest.RequestInfo, from caller,
+) {
+	list := *info
+	list.Verb = "list"
+	try := req.Clone(genericapirequest.WithRequestInfo(req.Context(), &list))
+	try.Method, try.Body, try.ContentLength = http.MethodGet, http.NoBody, 0
+	try.Header.Set("Accept", "application/json")
+	answered := newMemoryResponse()
+	h.next.ServeHTTP(answered, try)
+	if answered.isError() {
+		answered.copyTo(w)
+		return
+	}
+	found, err := parse(answered.body.Bytes())
+	if err != nil {
+		respond(w, answer{refused: err.Error(), code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError})
+		return
+	}
+	for _, item := range found.maps("items") {
+		a := h.write(req.Context(), &write{
+			keyID: from.keyID, reconcile: from.reconcile, verb: VerbDelete,
+			object: trace.Object{
+				Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
+				Namespace: item.text("metadata", "namespace"), Name: item.text("metadata", "name"),
+			},
+		})
+		if a.refused != "" {
+			respond(w, a)
+			return
+		}
+	}
+	respond(w, answer{})
+}
+
+// isUnnamed reports whether an object leaves its name to the API.
+func isUnnamed(body []byte) bool {
+	obj, err := decode(body)
+	return err == nil && obj.text("metadata", "name") == ""
 }
 
 // get answers a write with an object, as it is read.
@@ -263,6 +381,16 @@ func (m *memoryResponse) WriteHeader(code int) { m.code = code }
 
 // Write implements http.ResponseWriter.
 func (m *memoryResponse) Write(p []byte) (int, error) { return m.body.Write(p) }
+
+// isError reports whether the answer is one, and not a success.
+func (m *memoryResponse) isError() bool { return m != nil && m.code >= http.StatusBadRequest }
+
+// copyTo sends the answer.
+func (m *memoryResponse) copyTo(w http.ResponseWriter) {
+	maps.Copy(w.Header(), m.header)
+	w.WriteHeader(m.code)
+	_, _ = w.Write(m.body.Bytes()) // a client that is gone needs no answer
+}
 
 // Flush implements http.Flusher.
 func (m *memoryResponse) Flush() {}

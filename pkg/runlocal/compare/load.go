@@ -36,6 +36,8 @@ type event struct {
 	generated bool
 	// compared is set if the event is the recorded side of a Difference.
 	compared bool
+	// keys are the keys of a program that the object of the event belongs to; nil in runs of controllers.
+	keys []string
 	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as
 	// good.
 	played, otherChoice bool
@@ -72,6 +74,8 @@ type recorded struct {
 	start   time.Time // zero if there are no times
 	writes  *tracedWrites
 	result  *Result // the counts that are known after reading
+	// keysOf returns event.keys for an event and its object. It may be nil.
+	keysOf func(*event, fields) []string
 }
 
 // MaxBytes bounds the objects of the events that a run keeps in memory.
@@ -203,9 +207,12 @@ func (x index) list(resource schema.GroupResource, namespace string) []fields {
 	return out
 }
 
-// attribute finds out which events are effects of the controllers, by their short names. Objects that cannot be read
-// are an error: nothing after them would be right.
-func (l *recorded) attribute(compared []string) error {
+// attributor returns who made a change, which is that of an event.
+type attributor func(state known, ev *event, c *change) (verdict, effect)
+
+// attribute finds out which events are effects. Objects that cannot be read are an error: nothing after them would be
+// right.
+func (l *recorded) attribute(who attributor) error {
 	state := index{}
 	for _, ev := range l.objects {
 		obj, err := parse(ev.record.Object)
@@ -213,20 +220,22 @@ func (l *recorded) attribute(compared []string) error {
 			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
 		}
 		state.set(ev, obj)
+		l.setKeys(ev, obj)
 	}
 	for _, ev := range l.events {
-		if err := l.attributeEvent(compared, state, ev); err != nil {
+		if err := l.attributeEvent(who, state, ev); err != nil {
 			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
 		}
 	}
 	return nil
 }
 
-func (l *recorded) attributeEvent(compared []string, state index, ev *event) error {
+func (l *recorded) attributeEvent(who attributor, state index, ev *event) error {
 	obj, err := parse(ev.record.Object)
 	if err != nil {
 		return err
 	}
+	l.setKeys(ev, obj)
 	resource := ev.stream.GroupResource()
 	before, after := state.find(resource, ev.record.Namespace, ev.record.Name), obj
 	if before != nil && obj.text("metadata", "uid") != before.text("metadata", "uid") {
@@ -245,16 +254,22 @@ func (l *recorded) attributeEvent(compared []string, state index, ev *event) err
 		l.result.Relisted++
 		return nil
 	}
-	switch by, made := l.who(compared, state, ev, c); by {
+	switch by, made := who(state, ev, c); by {
 	case isEffect:
-		ev.effect, ev.changes = &made, c.changes()
+		ev.effect, ev.verb, ev.changes = &made, c.verb, c.changes()
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
-		ev.content = contentOf(withDefaults(obj, ev.stream), c.verb)
+		ev.content = contentOf(withDefaults(c.newest(), ev.stream), c.verb)
 	case isUnattributed:
 		l.result.Unattributed++
 	case isInput:
 	}
 	return nil
+}
+
+func (l *recorded) setKeys(ev *event, obj fields) {
+	if l.keysOf != nil {
+		ev.keys = l.keysOf(ev, obj)
+	}
 }
 
 // withDefaults returns an object with the defaults of its kind, which manifests and old versions of the API leave out.
@@ -272,7 +287,12 @@ func withDefaults(obj fields, stream *replay.Stream) fields {
 	return out
 }
 
-// who returns who made a change: by the trace for controllers that it has, else by attribute.
+// controllersOf returns who of the controllers made a change, by their short names: by the trace for controllers that it
+// has, else by attribute.
+func (l *recorded) controllersOf(compared []string) attributor {
+	return func(state known, ev *event, c *change) (verdict, effect) { return l.who(compared, state, ev, c) }
+}
+
 func (l *recorded) who(compared []string, state known, ev *event, c *change) (verdict, effect) {
 	if c.verb == "" {
 		return isInput, effect{}

@@ -23,6 +23,11 @@ type write struct {
 	// generated is true for the creation of an object whose name the API is to make.
 	generated bool
 	reconcile trace.ReconcileID
+	// after is the object that the write of a program makes, changes what it changes, and response what the API answers
+	// to a trial of it. They are not set for controllers.
+	after    fields
+	changes  []inspect.Change
+	response *memoryResponse
 }
 
 // keyState is what is left to compare of a key.

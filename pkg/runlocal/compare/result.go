@@ -96,6 +96,9 @@ type Counts struct {
 type Result struct {
 	// Controllers are the short names of those that were compared.
 	Controllers []string `json:"controllers"`
+	// Writers are the field managers, or users, by which the writes of a program are told from those of others; nil for
+	// controllers.
+	Writers []string `json:"writers,omitempty"`
 	// Keys are in the order of controllers and keys. Keys of which nothing was recorded and nothing was written are
 	// left out.
 	Keys []Key `json:"keys"`
@@ -108,6 +111,8 @@ type Result struct {
 	Relisted int `json:"relisted,omitempty"`
 	// Outside counts writes for keys whose objects were not recorded, which cannot be compared.
 	Outside int `json:"outside,omitempty"`
+	// NotServed counts the inputs that the API does not serve, such as those of kinds that this version does not know.
+	NotServed int `json:"notServed,omitempty"`
 	// ByTrace is true if the recording has a trace that says who wrote what.
 	ByTrace bool `json:"byTrace,omitempty"`
 	// Gaps counts the times in which nothing was recorded.

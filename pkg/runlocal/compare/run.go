@@ -88,14 +88,19 @@ func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, e
 		return nil, err
 	}
 	short := shortNames(o.Controllers)
-	if err := loaded.attribute(short); err != nil {
+	if err := loaded.attribute(loaded.controllersOf(short)); err != nil {
 		return nil, err
 	}
 	r := newRun(o, loaded)
 	if len(r.keys) == 0 {
 		return nil, ErrNoEvents
 	}
-	return r.play(ctx)
+	result, err := r.play(ctx)
+	if errors.Is(err, errTimed) {
+		r.note("begin again: %s", errTimed)
+		return newTimedRun(o, loaded).play(ctx)
+	}
+	return result, err
 }
 
 func shortNames(cs []controllers.Controller) []string {
@@ -151,6 +156,11 @@ type run struct {
 	clock   clock.Clock
 	session *runlocal.Session
 	causes  causes
+	timed   bool // as much time passes between events as was recorded, but for whole seconds
+	// deliver makes the API send an event, whose object has times of the run.
+	deliver func(ev *event, object []byte) error
+	// named returns the object that a key names; zero if that is not known.
+	named func(keyID) trace.Object
 
 	since    map[heldKey]time.Time // when a held key was first added, in recorded time
 	rounds   map[heldKey]int       // at the end
@@ -194,7 +204,11 @@ func (ev *event) objectID() objectID {
 type objectState struct {
 	current fields   // nil if it is not there
 	coming  []*event // that were not played yet
+	known   bool     // anything was recorded of it
 }
+
+// isUnknown reports whether nothing was recorded of it.
+func (o *objectState) isUnknown() bool { return o == nil || !o.known }
 
 func newRun(o Options, l *recorded) *run {
 	r := &run{
@@ -208,11 +222,11 @@ func newRun(o Options, l *recorded) *run {
 		r.result.ByTrace = r.result.ByTrace || l.writes.traced[name]
 	}
 	for _, ev := range l.objects {
-		r.object(ev.objectID())
+		r.object(ev.objectID()).known = true
 	}
 	for _, ev := range l.events {
 		object := r.object(ev.objectID())
-		object.coming = append(object.coming, ev)
+		object.coming, object.known = append(object.coming, ev), true
 		if ev.effect == nil {
 			r.result.Inputs++
 			continue
@@ -295,6 +309,7 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the controllers: %w", err)
 	}
+	r.deliver, r.named = r.deliverToSession, r.namedObject
 	err = r.playEvents(ctx)
 	if err == nil {
 		err = r.finish(ctx)
@@ -304,6 +319,15 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.summary(), nil
+}
+
+// deliverToSession is the deliver of a run with a session.
+func (r *run) deliverToSession(ev *event, object []byte) error {
+	_, err := r.session.Server().Play(r.ctx, api.PlayedEvent{
+		Object:  api.StoredObject{Kind: ev.stream.GVK(), Resource: ev.stream.Resource, JSON: object},
+		Deleted: ev.isDeletion(), ResourceVersion: ev.record.ResourceVersion,
+	})
+	return err
 }
 
 // resources are the kinds of the recording that the controllers use.
@@ -380,7 +404,7 @@ func (r *run) summary() *Result {
 		if one.Same+one.Uncompared+len(one.Missing)+len(one.Extra)+len(one.ByTimer) == 0 && one.Other == nil {
 			continue
 		}
-		one.Object = r.namedObject(id)
+		one.Object = r.named(id)
 		r.result.Keys = append(r.result.Keys, *one)
 	}
 	sort.Slice(r.result.Keys, func(i, j int) bool {

@@ -34,6 +34,9 @@ type Options struct {
 	// is for clients that act on times, such as controllers, which would find every deadline passed. Writable implies
 	// it.
 	ShiftTimes bool
+	// Move changes the times in the JSON of an object, in the place of what ShiftTimes does. It may be nil. It is called
+	// by one goroutine at a time.
+	Move func(object []byte) []byte
 	// ReadOnly is the message of writes that are refused, "" for a default.
 	ReadOnly string
 	// Users may use the API with their tokens, beside the administrator.

@@ -7,13 +7,17 @@ import (
 	"time"
 )
 
-// moved returns the JSON of an object with its times moved, the same without Options.ShiftTimes.
+// moved returns the JSON of an object with its times moved, the same without Options.ShiftTimes and
+// Options.Move.
 //
 // A time is a string in the form of RFC 3339, as the API writes times, in a field whose name ends with Time, Timestamp
 // or At, or is one of timeFields. So it is with all kinds, custom ones included, in their specs too. What people chose
 // stays as it is: labels, annotations, and the data of ConfigMaps and Secrets.
 func (s *Server) moved(data []byte) []byte {
-	if s.shift == 0 {
+	switch {
+	case s.options.Move != nil:
+		return s.options.Move(data)
+	case s.shift == 0:
 		return data
 	}
 	return MoveTimes(data, s.shift)

@@ -1,8 +1,8 @@
-// Package compare is what `replay --controller` does: it lets controllers run on a recording, and prints what they did
-// otherwise than in it. Package pkg/runlocal/compare runs and compares them.
+// Package compare is what `replay --controller` and `replay --serve -- COMMAND` do: it lets controllers run on a
+// recording, and prints what they did otherwise than in it. Package pkg/runlocal/compare runs and compares them.
 //
-// compare.go has the flags and Run, text.go what is printed for people, document.go what -o json and yaml print, and
-// errors.go hints.
+// compare.go has the flags and Run for controllers of kube-controller-manager, program.go for a program, text.go what is
+// printed for people, and document.go what -o json and yaml print.
 package compare
 
 import (
@@ -89,14 +89,26 @@ func (f *Flags) Run(
 	if err := cli.SetUpKlog(render.Quiet); err != nil {
 		return err
 	}
-	result, again, err := runTwice(ctx, streams, recording, compare.Options{Controllers: selected, From: view.At})
+	names := make([]string, len(selected))
+	for i, c := range selected {
+		names[i] = c.Short
+	}
+	result, again, err := runTwice(ctx, streams, strings.Join(names, ", "), func() (*compare.Result, error) {
+		return compare.Run(ctx, recording, compare.Options{Controllers: selected, From: view.At})
+	})
 	if err != nil {
 		return errors.Join(withHints(err, recording), interruption(ctx))
 	}
-	if view.Output != "" {
-		err = cli.WriteDocument(streams.Out, view.Output, newDocument(result, again))
+	return view.print(streams, result, again)
+}
+
+// print prints a result. The error is cli.ErrSilentExit if something differs.
+func (v *View) print(streams genericiooptions.IOStreams, result *compare.Result, again repeated) error {
+	var err error
+	if v.Output != "" {
+		err = cli.WriteDocument(streams.Out, v.Output, newDocument(result, again))
 	} else {
-		err = (&text{out: streams.Out, palette: view.Palette, verbose: view.Verbose,
+		err = (&text{out: streams.Out, palette: v.Palette, verbose: v.Verbose,
 			width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv)}).write(result, again)
 	}
 	if err == nil && !result.IsSame() {
@@ -115,19 +127,15 @@ type repeated struct {
 
 // runTwice compares, and if something differs does so a second time: what depends on chance may come out otherwise.
 func runTwice(
-	ctx context.Context, streams genericiooptions.IOStreams, recording replay.Recording, o compare.Options,
+	ctx context.Context, streams genericiooptions.IOStreams, what string, run func() (*compare.Result, error),
 ) (*compare.Result, repeated, error) {
 	progress, _ := cli.WithProgress(streams, true)
-	names := make([]string, len(o.Controllers))
-	for i, c := range o.Controllers {
-		names[i] = c.Short
-	}
-	defer progress.Show(ctx, cli.ProgressText("running %s on the recording", strings.Join(names, ", ")))()
-	result, err := compare.Run(ctx, recording, o)
+	defer progress.Show(ctx, cli.ProgressText("running %s on the recording", what))()
+	result, err := run()
 	if err != nil || result.IsSame() {
 		return result, repeated{}, err
 	}
-	second, err := compare.Run(ctx, recording, o)
+	second, err := run()
 	if err != nil {
 		return nil, repeated{}, err
 	}

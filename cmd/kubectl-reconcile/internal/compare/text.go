@@ -51,8 +51,11 @@ func (t *text) line(format string, args ...any) {
 // heading says what was compared.
 func (t *text) heading(r *compare.Result) string {
 	by := "told apart by kind, fields and owner"
-	if r.ByTrace {
+	switch {
+	case r.ByTrace:
 		by = "told apart by its trace"
+	case len(r.Writers) > 0:
+		by = "told apart by field manager " + strings.Join(r.Writers, ", ")
 	}
 	out := fmt.Sprintf("%s on the recording: %s withheld, %s; %s played", strings.Join(r.Controllers, ", "),
 		cli.Plural(r.Effects, "write"), by, cli.Plural(r.Inputs, "other event"))
@@ -262,10 +265,13 @@ func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 		out = append(out, note)
 	}
 	if r.Unattributed > 0 {
-		out = append(out, cli.Plural(r.Unattributed, "event")+" of which it is not known who made them, taken as given")
+		out = append(out, cli.Plural(r.Unattributed, "event")+" by unknown writers, taken as given")
 	}
 	if r.Relisted > 0 {
 		out = append(out, cli.Plural(r.Relisted, "event")+" that only a list has shown, taken as given")
+	}
+	if r.NotServed > 0 {
+		out = append(out, cli.Plural(r.NotServed, "event")+" that this version of Kubernetes cannot serve, left out")
 	}
 	if r.Gaps > 0 {
 		out = append(out, cli.Plural(r.Gaps, "gap")+" in the recording: what happened in them is not compared")

@@ -88,7 +88,7 @@ replicaset shop/web-1
 different: 1 of 2 keys; 3 same, 1 other, 1 missing, 1 extra, 1 not compared
 a second run came out the same
 1 write by timers not compared; -v shows them
-1 event of which it is not known who made them, taken as given
+1 event by unknown writers, taken as given
 1 gap in the recording: what happened in them is not compared
 `,
 		},

@@ -23,6 +23,7 @@ type mode string
 const (
 	modeTimeline mode = "the timeline"
 	modeServe    mode = "--serve"
+	modeProgram  mode = "--serve -- COMMAND"
 	modeCompare  mode = "--controller"
 	modeSummary  mode = "--summary"
 	modeFollow   mode = "--follow"
@@ -32,13 +33,16 @@ const (
 // outputs are the values of -o that a mode has, beside none.
 var outputs = map[mode][]string{
 	modeTimeline: {"json"}, modeFollow: {"json"}, modeSummary: {"json", "yaml"}, modeCompare: {"json", "yaml"},
+	modeProgram: {"json", "yaml"},
 	modeExport: {"watch", "audit", "manifests"},
 }
 
 // ownFlags are flags that only some modes have.
 var ownFlags = map[string][]mode{
 	"speed":      {modeFollow, modeServe},
-	"at":         {modeServe, modeCompare, modeExport},
+	"at":         {modeServe, modeProgram, modeCompare, modeExport},
+	"manager":    {modeProgram},
+	"accept":     {modeProgram},
 	"clean":      {modeExport},
 	"no-pager":   {modeTimeline, modeSummary},
 	"existing":   {modeTimeline, modeFollow},
@@ -46,7 +50,7 @@ var ownFlags = map[string][]mode{
 }
 
 // mode returns the mode that the flags ask for, and an error for flags that do not go together.
-func (f *Flags) mode() (mode, error) {
+func (f *Flags) mode(command []string) (mode, error) {
 	var given []mode
 	for _, one := range []struct {
 		mode  mode
@@ -70,6 +74,9 @@ func (f *Flags) mode() (mode, error) {
 	if len(given) > 0 {
 		m = given[0]
 	}
+	if m == modeServe && f.serve.Compares(command) {
+		m = modeProgram
+	}
 	return m, f.checkFlags(m)
 }
 
@@ -82,12 +89,14 @@ func (f *Flags) checkFlags(m mode) error {
 	default:
 		return fmt.Errorf("%s and -o %s exclude each other", m, f.output)
 	}
-	if m == modeServe || m == modeCompare {
+	if m == modeServe || m == modeProgram || m == modeCompare {
 		if flag := f.narrow.given(f.cmd); flag != "" {
 			return fmt.Errorf("%s and %s exclude each other", m, flag)
 		}
 	}
-	for _, name := range []string{"speed", "at", "clean", "no-pager", "existing", "all-fields"} {
+	for _, name := range []string{
+		"speed", "at", "manager", "accept", "clean", "no-pager", "existing", "all-fields",
+	} {
 		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
 			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])
 		}
@@ -103,6 +112,9 @@ var flagHints = map[string]string{
 	"speed": "it is for --follow and --serve",
 	"at":    "--since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment",
 	"clean": "it is for -o manifests",
+
+	"manager": "it is for --serve -- COMMAND, without --speed, --writable and --no-compare",
+	"accept":  "it is for --serve -- COMMAND, without --speed, --writable and --no-compare",
 }
 
 func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
@@ -112,7 +124,7 @@ func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, arg
 	if err := f.serve.Validate(command); err != nil {
 		return err
 	}
-	m, err := f.mode()
+	m, err := f.mode(command)
 	switch {
 	case err != nil:
 		return err
@@ -121,6 +133,8 @@ func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, arg
 			"name a FILE, or - for stdin; `kubectl reconcile record -o FILE` makes one")
 	case m == modeServe:
 		return f.runServe(ctx, streams, args, command)
+	case m == modeProgram:
+		return f.runProgram(ctx, streams, args, command)
 	case m == modeCompare:
 		return f.runCompare(ctx, streams, args)
 	}
@@ -133,7 +147,7 @@ func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, arg
 
 // runServe serves the recording.
 func (f *Flags) runServe(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
-	recording, closeFiles, err := input.Open(streams, args)
+	recording, closeFiles, err := input.Open(ctx, streams, args)
 	if err != nil {
 		return err
 	}
@@ -142,22 +156,44 @@ func (f *Flags) runServe(ctx context.Context, streams genericiooptions.IOStreams
 
 // runCompare lets controllers run on the recording.
 func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStreams, args []string) error {
-	recording, closeFiles, err := input.Open(streams, args)
+	recording, closeFiles, err := input.Open(ctx, streams, args)
 	if err != nil {
 		return err
 	}
-	var at replay.Moment
-	if f.at != "" {
-		info, err := recording.Info()
-		if err == nil {
-			at, err = input.Moment(f.at, info)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("--at: %w", err), closeFiles())
-		}
+	view, err := f.view(streams, recording)
+	if err == nil {
+		err = f.compare.Run(ctx, streams, recording, view)
 	}
-	err = f.compare.Run(ctx, streams, recording, compare.View{
-		Output: f.output, Verbose: f.verbosity > 0, Palette: render.NewPalette(streams.Out, f.color, os.Getenv), At: at,
-	})
 	return errors.Join(err, closeFiles())
+}
+
+// runProgram lets a program run on the recording.
+func (f *Flags) runProgram(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	recording, closeFiles, err := input.Open(ctx, streams, args)
+	if err != nil {
+		return err
+	}
+	view, err := f.view(streams, recording)
+	if err == nil {
+		err = f.program.Run(ctx, streams, recording, compare.ProgramView{View: view, Command: command, Serve: &f.serve})
+	}
+	return errors.Join(err, closeFiles())
+}
+
+// view returns how a comparison is printed.
+func (f *Flags) view(streams genericiooptions.IOStreams, recording replay.Recording) (compare.View, error) {
+	view := compare.View{
+		Output: f.output, Verbose: f.verbosity > 0, Palette: render.NewPalette(streams.Out, f.color, os.Getenv),
+	}
+	if f.at == "" {
+		return view, nil
+	}
+	info, err := recording.Info()
+	if err == nil {
+		view.At, err = input.Moment(f.at, info)
+	}
+	if err != nil {
+		return view, fmt.Errorf("--at: %w", err)
+	}
+	return view, nil
 }

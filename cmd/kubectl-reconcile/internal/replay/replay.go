@@ -31,6 +31,9 @@ const replayExample = `  # What happened, and who did it
   # Would the controllers do the same again?
   kubectl reconcile replay incident.rec --controller deployment,replicaset
 
+  # Would your own controller, and is a change of it safe?
+  kubectl reconcile replay testdata/rollout.rec --serve -- ./bin/manager --leader-elect=false
+
   # kubectl sees the cluster as it was
   kubectl reconcile replay incident.rec --serve --at 14:20
 
@@ -44,6 +47,7 @@ const errorCode = 2
 type Flags struct {
 	narrow    narrowFlags
 	compare   compare.Flags
+	program   compare.ProgramFlags
 	serve     serve.Flags
 	output    string
 	summary   bool
@@ -105,10 +109,11 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
 	flags.Float64Var(&f.speed, "speed", 1, "with --follow or --serve, how many times faster it is played")
 	f.serve.AddTo(cmd)
+	f.program.AddTo(cmd)
 	flags.BoolVar(&f.noPager, "no-pager", false, "do not show long output with a pager")
 	flags.BoolVar(&f.existing, "existing", false, "a line for each object that was there at the start")
 	flags.BoolVar(&f.allFields, "all-fields", false,
-		"also fields that change with every write: managedFields, resourceVersion, heartbeats")
+		"all details of a change, also fields that change with every write: managedFields, resourceVersion, heartbeats")
 	flags.CountVarP(&f.verbosity, "verbose", "v",
 		"show all fields of a change, messages of conditions, the numbers of records, and reconciles that wrote "+
 			"nothing")

@@ -26,6 +26,7 @@ type Flags struct {
 	Handler func(next http.Handler) http.Handler
 
 	serve, paused, writable bool
+	noCompare               bool
 	at                      string
 	speed                   float64
 	listen                  string
@@ -39,7 +40,7 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.serve, "serve", false,
 		"serve the recording to kubectl and other programs, as an API server that has what the cluster had; with "+
-			"-- COMMAND ARGS, to that program alone")
+			"-- COMMAND ARGS run that controller on it, and compare what it writes with what was recorded")
 	if flags.Lookup("at") == nil {
 		flags.StringVar(&f.at, "at", "",
 			"with --serve, the moment to serve: a time, #n, a resourceVersion, start or end")
@@ -51,6 +52,8 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.writable, "writable", false,
 		"with --serve, let clients write to the copy; the first write ends what is played. All times in objects are "+
 			"moved, so that the moment is now")
+	flags.BoolVar(&f.noCompare, "no-compare", false,
+		"with --serve -- COMMAND, run COMMAND without comparing what it writes")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0",
 		"with --serve, the loopback address to serve on; port 0 picks a free one")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "",
@@ -60,11 +63,30 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 // Given reports whether the flags ask to serve.
 func (f *Flags) Given() bool { return f.serve }
 
+// Compares reports whether what a command writes is compared: not if it is to see time run, or to change a copy.
+func (f *Flags) Compares(command []string) bool {
+	return f.serve && len(command) > 0 && !f.noCompare && !f.writable && !f.cmd.Flags().Changed("speed")
+}
+
+// Address returns the address to serve on.
+func (f *Flags) Address() string { return f.listen }
+
+// RunCommand runs a command with a kubeconfig for a server that others have started, as the user of the token.
+func (f *Flags) RunCommand(
+	ctx context.Context, streams genericiooptions.IOStreams, server *playback.Server, token string, command []string,
+) error {
+	path, remove, err := f.export(server, token)
+	if err == nil {
+		err = runCommand(ctx, streams, path, command)
+	}
+	return errors.Join(err, remove())
+}
+
 // Validate returns an error for flags that have no meaning without --serve, or not together.
 func (f *Flags) Validate(command []string) error {
 	flags := f.cmd.Flags()
 	if !f.serve {
-		for _, name := range []string{"paused", "writable", "listen", "kubeconfig-out"} {
+		for _, name := range []string{"paused", "writable", "no-compare", "listen", "kubeconfig-out"} {
 			if flags.Changed(name) {
 				return fmt.Errorf("--%s needs --serve", name)
 			}
@@ -130,7 +152,7 @@ func (f *Flags) toOptions(recording replay.Recording) (playback.Options, error) 
 func (f *Flags) serveWith(
 	ctx context.Context, streams genericiooptions.IOStreams, server *playback.Server, runs bool, command []string,
 ) error {
-	path, remove, err := f.export(server)
+	path, remove, err := f.export(server, server.Token(commandUser))
 	if err != nil {
 		return errors.Join(err, remove())
 	}
@@ -156,9 +178,9 @@ func (f *Flags) serveWith(
 	return errors.Join(err, remove())
 }
 
-// export writes the kubeconfig to the path that was asked for, or to a temporary file that the returned function
-// removes.
-func (f *Flags) export(server *playback.Server) (path string, remove func() error, err error) {
+// export writes the kubeconfig for a token to the path that was asked for, or to a temporary file that the returned
+// function removes.
+func (f *Flags) export(server *playback.Server, token string) (path string, remove func() error, err error) {
 	path, remove = f.kubeconfigOut, func() error { return nil }
 	if path == "" {
 		dir, err := os.MkdirTemp("", "kubectl-reconcile-")
@@ -168,7 +190,7 @@ func (f *Flags) export(server *playback.Server) (path string, remove func() erro
 		path, remove = filepath.Join(dir, "kubeconfig"), func() error { return os.RemoveAll(dir) }
 	}
 	o := api.KubeconfigOptions{
-		Name: "reconcile-replay", Namespace: server.Namespace(), Token: server.Token(commandUser),
+		Name: "reconcile-replay", Namespace: server.Namespace(), Token: token,
 	}
 	if err := server.API().WriteKubeconfigWith(path, o); err != nil {
 		return path, remove, err

@@ -1,0 +1,222 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// buildOperator builds the operator, and returns its file.
+func buildOperator(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "website-controller")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./operator").CombinedOutput(); err != nil {
+		t.Fatalf("building the operator: %v\n%s", err, out)
+	}
+	return path
+}
+
+// start runs a program until the returned function is called, which interrupts it and returns what it printed.
+func start(t *testing.T, kubeconfig, name string, args ...string) (stop func() string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = patience
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	endWithParent(cmd)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	stopped := false
+	stop = func() string {
+		if stopped {
+			return out.String()
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; !cmd.ProcessState.Success() {
+			t.Errorf("%s: %v\n%s", filepath.Base(name), err, &out)
+		}
+		return out.String()
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// writeKubeconfig writes a kubeconfig, and returns its file.
+func writeKubeconfig(t *testing.T, config *rest.Config) string {
+	t.Helper()
+	kubeconfig := api.NewConfig()
+	kubeconfig.Clusters["c"] = &api.Cluster{
+		Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile,
+	}
+	kubeconfig.AuthInfos["c"] = &api.AuthInfo{
+		Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
+	}
+	kubeconfig.Contexts["c"] = &api.Context{Cluster: "c", AuthInfo: "c"}
+	kubeconfig.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recordOperator records the operator while it works through the life of a Website, and returns the file.
+func recordOperator(t *testing.T, operator string) string {
+	t.Helper()
+	config := startSandbox(t, apiAlone()...)
+	kubeconfig := writeKubeconfig(t, config)
+	file := filepath.Join(t.TempDir(), "website.rec")
+	stopRecorder := start(t, kubeconfig, "kubectl-reconcile", "record", "-A", "-o", file)
+	eventually(t, func(context.Context) error {
+		_, err := os.Stat(file)
+		return err
+	})
+	stopOperator := start(t, kubeconfig, operator)
+	c := newClient(t, config)
+
+	blog, wiki := newSite("blog"), newSite("wiki")
+	create(t, c, blog)
+	eventuallyObject(t, c, blog, wantReady("ContentMissing"))
+	create(t, c, newContent("files"))
+	eventuallyObject(t, c, blog, wantReady("Progressing"))
+	create(t, c, wiki)
+	eventuallyObject(t, c, wiki, wantReady("Progressing"))
+	deployed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "blog", Namespace: namespace}}
+	updateStatus(t, c, deployed, func() {
+		deployed.Status = appsv1.DeploymentStatus{ObservedGeneration: deployed.Generation, Replicas: 1, ReadyReplicas: 1}
+	})
+	eventuallyObject(t, c, blog, wantReady("AllReady"))
+	update(t, c, blog, func() { blog.Spec.Replicas = new(int32(3)) })
+	eventuallyObject(t, c, deployed, wantReplicas(3))
+	update(t, c, deployed, func() { deployed.Spec.Replicas = new(int32(7)) })
+	eventuallyObject(t, c, deployed, wantReplicas(3))
+	if err := c.Delete(t.Context(), wiki); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyGone(t, c, wiki)
+	stopOperator()
+	t.Log(stopRecorder())
+	return file
+}
+
+// comparison is what `replay --serve -- COMMAND -o json` prints, as far as the tests read it.
+type comparison struct {
+	Same   bool
+	Counts struct{ Keys, Different, Same, Other, Missing, Extra, Uncompared int }
+	Keys   []struct {
+		Key     string
+		Other   *struct{ Recorded, Replayed comparedWrite }
+		Missing []comparedWrite
+		Extra   []comparedWrite
+	}
+}
+
+type comparedWrite struct {
+	Verb   string
+	Object struct{ ObjectKind, Name string }
+	Causes []struct {
+		Watch struct{ Event, ObjectKind, Name string }
+	}
+}
+
+// replay lets the operator run on a recording, and returns the result and the exit code.
+func replay(t *testing.T, file string, flags []string, command ...string) (comparison, int) {
+	t.Helper()
+	args := append([]string{"replay", file, "--serve", "-o", "json", "--manager", "website-controller,website-operator"}, flags...)
+	cmd := exec.CommandContext(t.Context(), "kubectl-reconcile", append(append(args, "--"), command...)...)
+	endWithParent(cmd)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	exited := (*exec.ExitError)(nil)
+	if err != nil && !errors.As(err, &exited) {
+		t.Fatal(err)
+	}
+	var got comparison
+	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&got); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("exit code %d; %s%s", cmd.ProcessState.ExitCode(), out, &messages)
+	return got, cmd.ProcessState.ExitCode()
+}
+
+// TestReplay: the operator on a recording of itself makes the same writes; with a bug the first that differs is named,
+// with what it was made for.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	operator := buildOperator(t)
+	file := recordOperator(t, operator)
+	if dir := os.Getenv("KEEP"); dir != "" {
+		exec.Command("cp", file, operator, dir).Run()
+	}
+
+	got, code := replay(t, file, nil, operator)
+	if code != 0 || !got.Same || got.Counts.Same < 12 {
+		t.Errorf("The operator differs from itself, or too little was compared: exit code %d, %+v", code, got.Counts)
+	}
+	for _, test := range []struct{ bug, want string }{
+		{"replicas", "Website default/blog other create Deployment blog, create Deployment blog for ADDED ConfigMap files"},
+		{"status", "Website default/blog missing update status Website blog for ADDED Website blog"},
+		{"extra", "Website default/blog extra create ConfigMap blog-extra for ADDED ConfigMap files"},
+	} {
+		t.Run(test.bug, func(t *testing.T) {
+			t.Parallel()
+			got, code := replay(t, file, nil, operator, "-bug", test.bug)
+			if code != 1 || got.Same {
+				t.Fatalf("exit code %d, want 1: %+v", code, got.Counts)
+			}
+			if text := got.first(); text != test.want {
+				t.Errorf("first difference: %s\nwant: %s", text, test.want)
+			}
+		})
+	}
+}
+
+// first describes the first difference.
+func (c *comparison) first() string {
+	var out []string
+	for _, k := range c.Keys {
+		if k.Other != nil {
+			out = append(out, fmt.Sprintf("%s other %s, %s", k.Key, k.Other.Recorded.what(), &k.Other.Replayed))
+		}
+		for _, w := range k.Missing {
+			out = append(out, fmt.Sprintf("%s missing %s", k.Key, &w))
+		}
+		for _, w := range k.Extra {
+			out = append(out, fmt.Sprintf("%s extra %s", k.Key, &w))
+		}
+	}
+	return strings.Join(append(out, "none")[:1], "")
+}
+
+func (w *comparedWrite) what() string { return w.Verb + " " + w.Object.ObjectKind + " " + w.Object.Name }
+
+// String returns what was written, and for what.
+func (w *comparedWrite) String() string {
+	if len(w.Causes) == 0 {
+		return w.what() + " for nothing"
+	}
+	watch := w.Causes[0].Watch
+	return fmt.Sprintf("%s for %s %s %s", w.what(), watch.Event, watch.ObjectKind, watch.Name)
+}
