@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diff"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/envtest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/get"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/record"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/replay"
@@ -28,6 +30,9 @@ const completer = "kubectl_complete-reconcile"
 // execute runs one command line and returns its exit code, as cli.ExitCode does.
 func execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
 	name, args := programName(argv[0]), argv[1:]
+	if code, ok := envtest.Run(ctx, name, args, streams, os.Getenv); ok {
+		return code
+	}
 	if name == completer {
 		name, args = displayName("kubectl-reconcile"), append([]string{cobra.ShellCompRequestCmd}, args...)
 	} else {
@@ -77,7 +82,7 @@ any cluster, and see who owns whom and what has not caught up.`,
 		tree.NewCommand(streams), status.NewCommand(streams), why.NewCommand(streams), diff.NewCommand(streams),
 		get.NewCommand(streams), record.NewCommand(streams), run.NewCommand(streams), sandbox.NewCommand(streams),
 		version.NewCommand(streams),
-		replay.NewCommand(streams),
+		replay.NewCommand(streams), envtest.NewCommand(streams),
 	)
 	return root
 }

@@ -102,7 +102,7 @@ func (s *Session) prepare(o *Options) error {
 	if s.signing, err = newSigningAuthority(); err != nil {
 		return err
 	}
-	o.API.ClientCA = s.signing.cert
+	o.API.ClientCA = append(o.API.ClientCA, s.signing.cert...)
 	return nil
 }
 

@@ -21,6 +21,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/diff",
+		"cmd/kubectl-reconcile/internal/envtest",
 		"cmd/kubectl-reconcile/internal/get",
 		"cmd/kubectl-reconcile/internal/heap",
 		"cmd/kubectl-reconcile/internal/record",
@@ -70,6 +71,16 @@ var edges = map[string][]string{
 		"pkg/runlocal/plan",
 		"pkg/runlocal/playback",
 		"pkg/runlocal/seed",
+		"pkg/runlocal/trace",
+	},
+	"cmd/kubectl-reconcile/internal/envtest": {
+		"cmd/kubectl-reconcile/internal/cli",
+		"cmd/kubectl-reconcile/internal/heap",
+		"cmd/kubectl-reconcile/internal/render",
+		"cmd/kubectl-reconcile/internal/session",
+		"pkg/runlocal",
+		"pkg/runlocal/api",
+		"pkg/runlocal/controllers",
 		"pkg/runlocal/trace",
 	},
 	"cmd/kubectl-reconcile/internal/get": {

@@ -122,7 +122,14 @@ func (a *assembly) admissionChain(
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
 	kubeoptions.RegisterAllAdmissionPlugins(plugins)
 	decorators := admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
-	chain, err := plugins.NewFromPlugins(names, noConfig{}, initializers, decorators)
+	var config admission.ConfigProvider = noConfig{}
+	if a.options.CommandLine != nil {
+		var err error
+		if config, err = a.options.CommandLine.pluginConfig(names); err != nil {
+			return nil, err
+		}
+	}
+	chain, err := plugins.NewFromPlugins(names, config, initializers, decorators)
 	if err != nil {
 		return nil, fmt.Errorf("building the admission plugins: %w", err)
 	}

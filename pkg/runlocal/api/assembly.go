@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/filterlatency"
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
@@ -33,6 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/klog/v2"
 	registrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	openapicommon "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -55,7 +59,8 @@ type assembly struct {
 	version      basecompatibility.EffectiveVersion
 	served       *serverstorage.ResourceConfig
 	backend      *backend
-	address      string // host:port for discovery and for the Service kubernetes
+	address      string // host:port for discovery
+	advertised   string // host:port for the Service kubernetes
 	// serviceRanges are the ranges of cluster addresses, at most one of each family, the primary family first. They are
 	// given if the server begins with ServiceCIDRs.
 	serviceRanges      []string
@@ -73,6 +78,8 @@ type assembly struct {
 	endpointSlices proxy.EndpointSliceGetter
 	tracer         oteltrace.TracerProvider
 	gate           *admissionGate
+	audit          audit.Backend             // nil unless Options.CommandLine has an audit log
+	auditRules     audit.PolicyRuleEvaluator // nil if audit is
 	serverID       string
 	accounts       *defaultAccounts // nil without Options.DefaultServiceAccounts
 
@@ -101,10 +108,14 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if s.listener != nil {
 		a.address = s.listener.Address
 	}
+	a.advertised = a.address
+	if err := a.readCommandLine(); err != nil {
+		return nil, err
+	}
 	a.copied = len(o.Objects) > 0
 	a.recorded = s.recorded
 	a.chooseServiceRanges()
-	// Clusters allow privileged pods. The first call in a process counts, upstream ignores all others.
+	// Clusters allow privileged pods, unless the command line has said otherwise. The first call in a process counts, upstream ignores all others.
 	capabilities.Setup(true, 0)
 
 	a.loopback = inProcessConfig(s.transport, rand.Text())
@@ -134,8 +145,10 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o); err != nil {
 		return nil, err
 	}
-	if o.Recorded == nil {
-		a.flows = newFlowControl(a.client)
+	if line := o.CommandLine; line != nil && !line.Features.EnablePriorityAndFairness {
+		s.steps.finish(stepFlowControl)
+	} else if o.Recorded == nil {
+		a.flows = newFlowControl(a.client, a.requestsAtOnce())
 		s.tasks.Go(func() {
 			s.steps.finish(stepFlowControl)
 			a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
@@ -147,6 +160,32 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)
 	}
 	return a, err
+}
+
+// requestsAtOnce returns how many requests are served at a time.
+func (a *assembly) requestsAtOnce() int {
+	if line := a.options.CommandLine; line != nil {
+		run := line.GenericServerRunOptions
+		return run.MaxRequestsInFlight + run.MaxMutatingRequestsInFlight
+	}
+	return requestsAtOnce
+}
+
+// readCommandLine sets what depends on Options.CommandLine alone; nothing without one.
+func (a *assembly) readCommandLine() error {
+	line := a.options.CommandLine
+	if line == nil {
+		return nil
+	}
+	var errs [2]error
+	a.served, errs[0] = line.served()
+	a.audit, a.auditRules, errs[1] = line.auditing()
+	run := line.GenericServerRunOptions
+	a.version = effectiveVersion{run.ComponentGlobalsRegistry.EffectiveVersionFor(run.ComponentName),
+		KubernetesVersion()}
+	_, port, err := net.SplitHostPort(a.address)
+	a.advertised = net.JoinHostPort(run.AdvertiseAddress.String(), port)
+	return errors.Join(errs[0], errs[1], err)
 }
 
 // chooseServiceRanges sets the ranges of the addresses of Services: those of the ServiceCIDRs among the objects, else
@@ -212,7 +251,11 @@ func (a *assembly) build(s *Server) error {
 
 // installOpenID serves the OpenID metadata of the issuer of service account tokens.
 func (a *assembly) installOpenID(server *genericapiserver.GenericAPIServer) error {
-	provider, err := serviceaccount.NewOpenIDMetadataProvider(issuerURL, "", a.address, a.auth.keys)
+	provider, err := serviceaccount.NewOpenIDMetadataProvider(a.auth.issuers[0], a.auth.jwksURI, a.address, a.auth.keys)
+	if err != nil && a.options.CommandLine != nil {
+		klog.FromContext(a.ctx).Info("Not publishing the issuer of service account tokens", "reason", err)
+		return nil // as upstream: an issuer need not be a URL
+	}
 	if err != nil {
 		return fmt.Errorf("publishing the issuer of service account tokens: %w", err)
 	}
@@ -266,7 +309,9 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c.AggregatedDiscoveryGroupManager = p.discovery
 	c.AdmissionControl = a.gate
 	c.Authentication.Authenticator = a.auth.authenticator
-	c.Authentication.APIAudiences = audiences()
+	c.Authentication.APIAudiences = a.auth.audiences
+	c.Authentication.RequestHeaderConfig = a.auth.requestHeaders
+	c.AuditBackend, c.AuditPolicyRuleEvaluator = a.audit, a.auditRules
 	c.Authorization.Authorizer = a.auth.authorizer
 	c.RuleResolver = a.auth.rules
 	c.BuildHandlerChainFunc = a.handlerChain
@@ -276,7 +321,7 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c.DisabledPostStartHooks.Insert("priority-and-fairness-config-consumer") // Start runs it
 	if a.flows != nil {
 		c.FlowControl = a.flows
-	} else {
+	} else if a.recorded != nil {
 		c.DisabledPostStartHooks.Insert("generic-apiserver-start-informers", "max-in-flight-filter")
 	}
 	c.StorageObjectCountTracker = a.backend.counts
@@ -285,6 +330,9 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c.HealthzChecks, c.LivezChecks, c.ReadyzChecks = slices.Clone(basic), slices.Clone(basic), slices.Clone(basic)
 	addStorageChecks(c, a.backend.store)
 
+	if a.options.CommandLine != nil {
+		a.options.CommandLine.configureGeneric(c)
+	}
 	definitions := utilopenapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(p.definitions)
 	namer := openapinamer.NewDefinitionNamer(p.schemes...)
 	c.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
@@ -297,8 +345,8 @@ func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 }
 
 // handlerChain returns api behind the filters that every request passes. It mirrors DefaultBuildHandlerChain of
-// k8s.io/apiserver/pkg/server/config.go without what is not needed here: audit logs (audit identifiers are set),
-// tracing, CORS, HSTS, and the wait for other servers' discovery.
+// k8s.io/apiserver/pkg/server/config.go without what is not needed here: tracing, and the wait for other servers'
+// discovery. Audit logs, CORS and HSTS do nothing without Options.CommandLine.
 func (a *assembly) handlerChain(api http.Handler, c *genericapiserver.Config) http.Handler {
 	api = a.recordedHandler(api, c.Serializer)
 	timed := func(h http.Handler, filter string) http.Handler {
@@ -306,8 +354,12 @@ func (a *assembly) handlerChain(api http.Handler, c *genericapiserver.Config) ht
 	}
 	h := genericfilters.WithAuthorization(filterlatency.TrackCompleted(api), c.Authorization.Authorizer, c.Serializer)
 	h = timed(h, "authorization")
-	if c.FlowControl != nil {
+	switch {
+	case c.FlowControl != nil:
 		h = timed(withFlowControl(filterlatency.TrackCompleted(h), c), "priorityandfairness")
+	case a.recorded == nil:
+		h = serverfilters.WithMaxInFlightLimit(h, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
+			c.LongRunningFunc)
 	}
 	h = filterlatency.TrackCompleted(h)
 	if c.FeatureGate.Enabled(features.ConstrainedImpersonation) {
@@ -317,16 +369,26 @@ func (a *assembly) handlerChain(api http.Handler, c *genericapiserver.Config) ht
 		h = impersonation.WithImpersonation(h, c.Authorization.Authorizer, c.Serializer)
 		h = timed(h, "impersonation")
 	}
-	unauthorized := filterlatency.TrackCompleted(genericfilters.Unauthorized(c.Serializer))
+	if c.AuditBackend != nil {
+		h = genericfilters.WithAudit(filterlatency.TrackCompleted(h), c.AuditBackend, c.AuditPolicyRuleEvaluator,
+			c.LongRunningFunc)
+		h = timed(h, "audit")
+	}
+	unauthorized := genericfilters.WithFailedAuthenticationAudit(genericfilters.Unauthorized(c.Serializer),
+		c.AuditBackend, c.AuditPolicyRuleEvaluator)
 	h = genericfilters.WithAuthentication(
-		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, unauthorized,
-		c.Authentication.APIAudiences, nil)
+		filterlatency.TrackCompleted(h), c.Authentication.Authenticator, filterlatency.TrackCompleted(unauthorized),
+		c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
 	h = timed(h, "authentication")
+	h = serverfilters.WithCORS(h, c.CorsAllowedOriginList, nil, nil, nil, "true")
 	h = genericfilters.WithWarningRecorder(h)
 	h = serverfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
 	h = genericfilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc,
 		c.Serializer, c.RequestTimeout)
-	h = genericfilters.WithCacheControl(h)
+	if c.GoawayChance > 0 {
+		h = serverfilters.WithProbabilisticGoaway(h, c.GoawayChance)
+	}
+	h = serverfilters.WithHSTS(genericfilters.WithCacheControl(h), c.HSTSDirectives)
 	h = genericfilters.WithLatencyTrackers(h)
 	h = genericfilters.WithRequestInfo(h, c.RequestInfoResolver)
 	h = genericfilters.WithRequestReceivedTimestamp(h)

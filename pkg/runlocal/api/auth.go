@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
@@ -42,32 +45,37 @@ const (
 	tokenCacheTTL = 10 * time.Second
 )
 
-// audiences returns the audiences of tokens: the issuer, which is kube-apiserver's default.
-func audiences() authenticator.Audiences { return authenticator.Audiences{issuerURL} }
-
 // auth authenticates and authorizes requests, and issues the tokens of service accounts.
 type auth struct {
 	token         string // the administrator's bearer token
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
 	rules         authorizer.RuleResolver
-	key           *ecdsa.PrivateKey // of service account tokens
+	key           crypto.Signer // of service account tokens
 	issuer        serviceaccount.TokenGenerator
+	issuers       []string                // of the tokens that are accepted; the first is that of issuer
+	audiences     authenticator.Audiences // of tokens
+	jwksURI       string                  // of the issuer's metadata; empty means where the server is
 	keys          serviceaccount.PublicKeysGetter
 	security      *spec.SecurityDefinitions // for OpenAPI v2
 	schemes       spec3.SecuritySchemes     // the same for OpenAPI v3
 	// clientCA are the authorities of client certificates; nil if none are accepted.
 	clientCA dynamiccertificates.CAContentProvider
+	// requestHeaders say who may name the user of a request in its headers; nil if nobody may.
+	requestHeaders *authenticatorfactory.RequestHeaderConfig
 }
 
 // newAuth generates a signing key and the administrator's token. Requests are authenticated by that token, by service
 // account tokens, by certificates that Options.ClientCA has signed, or as anonymous; another token is rejected. Members
 // of system:masters may do everything, all others what RBAC allows; with Options.Recorded all who authenticate may do
-// everything.
+// everything. With Options.CommandLine all of it but the administrator's token is as there.
 func newAuth(
 	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, o Options,
 ) (*auth, error) {
 	id := &auth{token: rand.Text()}
+	if o.CommandLine != nil {
+		return id, id.useCommandLine(ctx, client, factory, o)
+	}
 	if err := id.makeIssuer(); err != nil {
 		return nil, err
 	}
@@ -82,59 +90,71 @@ func newAuth(
 	return id, id.makeAuthorizer(factory)
 }
 
-// makeIssuer generates the key of service account tokens, which lives as long as the server.
-func (id *auth) makeIssuer() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+// makeKey generates the key of service account tokens, which lives as long as the server.
+func (id *auth) makeKey() (err error) {
+	if id.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return fmt.Errorf("making the key for service account tokens: %w", err)
 	}
-	id.key = key
-	if id.issuer, err = serviceaccount.JWTTokenGenerator(issuerURL, key); err != nil {
+	return nil
+}
+
+// makeIssuer makes the issuer of service account tokens, with a key of its own. Their audience is the issuer, which is
+// kube-apiserver's default.
+func (id *auth) makeIssuer() error {
+	if err := id.makeKey(); err != nil {
+		return err
+	}
+	id.issuers, id.audiences = []string{issuerURL}, authenticator.Audiences{issuerURL}
+	var err error
+	if id.issuer, err = serviceaccount.JWTTokenGenerator(issuerURL, id.key); err != nil {
 		return fmt.Errorf("making the issuer of service account tokens: %w", err)
 	}
-	if id.keys, err = serviceaccount.StaticPublicKeysGetter([]any{&key.PublicKey}); err != nil {
+	if id.keys, err = serviceaccount.StaticPublicKeysGetter([]any{id.key.Public()}); err != nil {
 		return fmt.Errorf("publishing the key for service account tokens: %w", err)
 	}
 	return nil
 }
 
-// makeAuthenticator checks the administrator's token before upstream's authenticator, so that most requests cost one
-// lookup in a map.
+// makeAuthenticator makes the authenticator of a server without a command line.
 func (id *auth) makeAuthenticator(ctx context.Context, client kubernetes.Interface, o Options) error {
-	users := map[string]*user.DefaultInfo{id.token: {
-		Name:   adminUser,
-		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
-	}}
+	users := map[string]*user.DefaultInfo{}
 	if o.Recorded != nil {
 		for _, u := range o.Recorded.Users {
 			users[u.Token] = &user.DefaultInfo{Name: u.Name, Groups: []string{user.AllAuthenticated}}
 		}
 	}
-	admin, clientCA := tokenfile.New(users), o.ClientCA
 	config := kubeauthenticator.Config{
 		Anonymous:                      apiserver.AnonymousAuthConfig{Enabled: true},
-		APIAudiences:                   audiences(),
-		ServiceAccountIssuers:          []string{issuerURL},
+		APIAudiences:                   id.audiences,
+		ServiceAccountIssuers:          id.issuers,
 		ServiceAccountLookup:           true,
 		ServiceAccountPublicKeysGetter: id.keys,
 		ServiceAccountTokenGetter:      tokenObjectGetter{client},
 		SecretsWriter:                  client.CoreV1(),
 		TokenSuccessCacheTTL:           tokenCacheTTL,
 	}
-	if clientCA != nil {
-		accepted, err := dynamiccertificates.NewStaticCAContent("client-ca", clientCA)
-		if err != nil {
-			return fmt.Errorf("reading the authority of client certificates: %w", err)
-		}
-		config.ClientCAContentProvider, id.clientCA = accepted, accepted
+	if err := id.acceptAuthorities(&config, o.ClientCA); err != nil {
+		return err
 	}
+	return id.finishAuthenticator(ctx, config, users)
+}
+
+// finishAuthenticator checks the tokens of users, and the administrator's, before upstream's authenticator, so that
+// most requests cost one lookup in a map.
+func (id *auth) finishAuthenticator(ctx context.Context, config kubeauthenticator.Config,
+	users map[string]*user.DefaultInfo) error {
+	known := map[string]*user.DefaultInfo{id.token: {
+		Name:   adminUser,
+		Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
+	}}
+	maps.Copy(known, users)
 	others, _, security, schemes, err := config.New(ctx)
 	if err != nil {
 		return fmt.Errorf("building the authenticator: %w", err)
 	}
 	id.security, id.schemes = security, schemes
 	id.authenticator = union.New(
-		bearertoken.New(authenticator.WrapAudienceAgnosticToken(audiences(), admin)),
+		bearertoken.New(authenticator.WrapAudienceAgnosticToken(id.audiences, tokenfile.New(known))),
 		others,
 	)
 	return nil

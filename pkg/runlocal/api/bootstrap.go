@@ -31,9 +31,10 @@ func systemNamespaces() []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 }
 
-// createSystemObjects creates the objects that a kube-apiserver has when it is ready, and the ServiceAccount default of
-// its namespaces, which a cluster gets from the serviceaccount controller. Upstream creates them in controllers that
-// poll; here it is done once. What the server begins with is left as it is.
+// createSystemObjects creates the objects that a kube-apiserver has when it is ready, and, unless
+// Options.NoDefaultAccounts is set, the ServiceAccount default of its namespaces, which a cluster gets from the
+// serviceaccount controller. Upstream creates them in controllers that poll; here it is done once. What the server
+// begins with is left as it is.
 func (a *assembly) createSystemObjects(ctx context.Context) error {
 	client := a.client
 	if err := a.createServiceRange(ctx); err != nil {
@@ -44,6 +45,9 @@ func (a *assembly) createSystemObjects(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		if unlessExists(err) != nil {
 			return fmt.Errorf("creating namespace %q: %w", name, err)
+		}
+		if a.options.NoDefaultAccounts {
+			continue
 		}
 		if err := createDefaultAccount(ctx, client, name); err != nil {
 			return err
@@ -100,7 +104,7 @@ func createDefaultAccount(ctx context.Context, client kubernetes.Interface, name
 // address of the range, its Endpoints and its EndpointSlice have the server's. What exists is left as it is.
 func (a *assembly) createKubernetesService(ctx context.Context) error {
 	client := a.client
-	host, port, err := endpointOf(a.address)
+	host, port, err := endpointOf(a.advertised)
 	if err != nil {
 		return err
 	}

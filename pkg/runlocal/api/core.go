@@ -48,8 +48,10 @@ type coreProvider struct {
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
 	components func() map[string]componentstatus.Server
-	// serviceRanges are assembly.serviceRanges, and nodePorts the ports that are taken already.
+	// serviceRanges are assembly.serviceRanges, ports those that Services may have on nodes, and nodePorts those of them
+	// that are taken already.
 	serviceRanges []string
+	ports         utilnet.PortRange
 	nodePorts     []int32
 	// inMemory is set if the allocator of addresses must not need objects; clusterIPs are taken then.
 	inMemory   bool
@@ -57,13 +59,13 @@ type coreProvider struct {
 }
 
 func (a *assembly) coreProvider() *coreProvider {
-	return &coreProvider{
+	p := &coreProvider{
 		GenericConfig: corerest.GenericConfig{
-			EventTTL:              eventTTL,
+			EventTTL:              a.eventTTL(),
 			ServiceAccountIssuer:  a.auth.issuer,
 			ExtendExpiration:      true,
 			MaxExtendedExpiration: maxExtendedExpiration,
-			APIAudiences:          audiences(),
+			APIAudiences:          a.auth.audiences,
 			LoopbackClientConfig:  a.loopback,
 			Informers:             a.informers,
 		},
@@ -72,11 +74,19 @@ func (a *assembly) coreProvider() *coreProvider {
 		slices:     a.endpointSlices,
 
 		serviceRanges: a.serviceRanges, nodePorts: nodePorts(a.options.Objects),
+		ports:    utilnet.PortRange{Base: nodePortBase, Size: nodePortCount},
 		inMemory: a.recorded != nil, clusterIPs: clusterIPs(a.options.Objects),
 		components: func() map[string]componentstatus.Server {
 			return components(a.options.Components, a.backend.store)
 		},
 	}
+	if line := a.options.CommandLine; line != nil {
+		accounts := line.Authentication.ServiceAccounts
+		p.ports = line.ServiceNodePortRange
+		p.ExtendExpiration, p.MaxExtendedExpiration = accounts.ExtendExpiration, accounts.MaxExtendedExpiration
+		p.ServiceAccountMaxExpiration = line.ServiceAccountTokenMaxExpiration
+	}
+	return p
 }
 
 // NewRESTStorage mirrors legacyProvider of pkg/registry/core/rest/storage_core.go.
@@ -152,7 +162,7 @@ func (p *coreProvider) services(
 	if err != nil {
 		return fmt.Errorf("building the allocator of cluster addresses: %w", err)
 	}
-	ports, err := portallocator.NewInMemory(utilnet.PortRange{Base: nodePortBase, Size: nodePortCount})
+	ports, err := portallocator.NewInMemory(p.ports)
 	if err != nil {
 		return fmt.Errorf("building the allocator of node ports: %w", err)
 	}
@@ -189,7 +199,10 @@ func (p *coreProvider) serviceAccounts(
 	if err != nil {
 		return fmt.Errorf("building the storage of service accounts: %w", err)
 	}
-	storage["serviceaccounts"], storage["serviceaccounts/token"] = accounts, accounts.Token
+	storage["serviceaccounts"] = accounts
+	if accounts.Token != nil { // else nothing signs tokens
+		storage["serviceaccounts/token"] = accounts.Token
+	}
 	return nil
 }
 

@@ -31,9 +31,9 @@ type flowControl struct {
 }
 
 // newFlowControl returns a flowControl that must be run, since only running it ends the goroutines of its queue.
-func newFlowControl(client kubernetes.Interface) *flowControl {
+func newFlowControl(client kubernetes.Interface, atOnce int) *flowControl {
 	factory := newInformerFactory(client, 0)
-	return &flowControl{flowcontrol.New(factory, client.FlowcontrolV1(), requestsAtOnce), factory}
+	return &flowControl{flowcontrol.New(factory, client.FlowcontrolV1(), atOnce), factory}
 }
 
 // run applies the flow schemas and priority levels of the API until ctx ends. It starts when ready returns, which waits

@@ -90,6 +90,14 @@ func servedVersions() *serverstorage.ResourceConfig {
 	return served
 }
 
+// eventTTL returns how long Events are kept.
+func (a *assembly) eventTTL() time.Duration {
+	if line := a.options.CommandLine; line != nil {
+		return line.EventTTL
+	}
+	return eventTTL
+}
+
 // groupProvider is upstream's RESTStorageProvider.
 type groupProvider interface {
 	GroupName() string
@@ -104,7 +112,7 @@ func (a *assembly) groupProviders() []groupProvider {
 	authz, authn := a.auth.authorizer, a.auth.authenticator
 	return []groupProvider{
 		a.coreProvider(),
-		authenticationrest.RESTStorageProvider{Authenticator: authn, APIAudiences: audiences()},
+		authenticationrest.RESTStorageProvider{Authenticator: authn, APIAudiences: a.auth.audiences},
 		authorizationrest.RESTStorageProvider{Authorizer: authz, RuleResolver: a.auth.rules},
 		autoscalingrest.RESTStorageProvider{},
 		batchrest.RESTStorageProvider{},
@@ -121,7 +129,7 @@ func (a *assembly) groupProviders() []groupProvider {
 		flowcontrolrest.RESTStorageProvider{InformerFactory: a.informers},
 		appsrest.StorageProvider{},
 		admissionregistrationrest.RESTStorageProvider{Authorizer: authz, DiscoveryClient: a.client.Discovery()},
-		eventsrest.RESTStorageProvider{TTL: eventTTL},
+		eventsrest.RESTStorageProvider{TTL: a.eventTTL()},
 		resourcerest.RESTStorageProvider{NamespaceClient: a.client.CoreV1().Namespaces(), Authorizer: authz},
 	}
 }

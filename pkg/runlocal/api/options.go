@@ -32,6 +32,13 @@ type Options struct {
 	// serviceaccount controller would. Without one of the two, ServiceAccount admission refuses every pod of a
 	// namespace created later; the initial namespaces get theirs in any case.
 	DefaultServiceAccounts bool
+	// NoDefaultAccounts leaves out the ServiceAccount `default` of the initial namespaces: a kube-apiserver creates
+	// none.
+	NoDefaultAccounts bool
+
+	// CommandLine, if it is not nil, makes the server stand in for a kube-apiserver with these options. They replace
+	// Listen, AllowRemote, the two lists of admission plugins and ServiceRanges.
+	CommandLine *CommandLine
 
 	// ClientCA are certificates, in PEM, of authorities whose client certificates are accepted on Listen, as those of
 	// kube-apiserver's --client-ca-file: the common name is the user, the organizations are the groups. Nil accepts
@@ -99,4 +106,28 @@ func validateListen(listen string, remote bool) error {
 		err = fmt.Errorf("listening on %q: %w", listen, ErrRemoteListen)
 	}
 	return err
+}
+
+// openSocket listens on Listen, before anything is built, so that a port in use is reported first. It returns nil if
+// Listen is empty.
+func (o Options) openSocket(ctx context.Context) (*serving.Server, error) {
+	if o.Listen == "" {
+		return nil, nil
+	}
+	socket := serving.Options{Address: o.Listen, Name: "kube-apiserver", ClientCA: o.ClientCA}
+	if o.CommandLine != nil {
+		settings, certificate, err := o.CommandLine.tlsSettings()
+		if err != nil {
+			return nil, err
+		}
+		accepted, err := o.CommandLine.clientAuthorities()
+		if err != nil {
+			return nil, err
+		}
+		socket.TLS, socket.CA = settings, certificate
+		if accepted = append(accepted, o.ClientCA...); accepted != nil {
+			socket.ClientCA = accepted
+		}
+	}
+	return serving.Listen(ctx, socket)
 }

@@ -33,7 +33,7 @@ func KubernetesVersion() string {
 // effectiveVersion is upstream's default version set with the git version that upstream's release builds get from
 // linker flags. Clients refuse the placeholder that a library build would report at /version.
 type effectiveVersion struct {
-	basecompatibility.MutableEffectiveVersion
+	basecompatibility.EffectiveVersion
 	gitVersion string
 }
 
@@ -43,7 +43,7 @@ func newEffectiveVersion() basecompatibility.EffectiveVersion {
 
 // Info is upstream's information with git version and tree state of a release.
 func (v effectiveVersion) Info() *apimachineryversion.Info {
-	info := v.MutableEffectiveVersion.Info()
+	info := v.EffectiveVersion.Info()
 	info.GitVersion = v.gitVersion
 	info.GitCommit = ""
 	info.GitTreeState = "clean"

@@ -27,7 +27,7 @@ const (
 type Server struct {
 	// URL is where clients on this machine reach the server, and Address the same as host:port.
 	URL, Address string
-	// CA is the self-signed certificate in PEM.
+	// CA is the certificate in PEM, which clients must trust.
 	CA []byte
 
 	listener net.Listener
@@ -45,6 +45,9 @@ type Options struct {
 	// ClientCA are certificates of authorities in PEM: clients are requested to send a certificate of one of them, and
 	// need not. The handler must verify what they send. Nil requests none.
 	ClientCA []byte
+	// TLS are the settings of the socket, with a certificate, which CA has in PEM; nil makes a self-signed one.
+	TLS *tls.Config
+	CA  []byte
 }
 
 // Listen opens the socket, so that a port in use is reported before anything else starts. The caller must call Close.
@@ -53,13 +56,11 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the listen address %q: %w", o.Address, err)
 	}
-	certificate, ca, err := SelfSigned(o.Name, host)
-	if err != nil {
-		return nil, err
-	}
-	settings := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2",
-			"http/1.1"},
+	settings, ca := o.TLS.Clone(), o.CA
+	if settings == nil {
+		if settings, ca, err = selfSignedSettings(o.Name, host); err != nil {
+			return nil, err
+		}
 	}
 	if err := requestClientCerts(settings, o.ClientCA); err != nil {
 		return nil, err
@@ -75,6 +76,15 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		server: &http.Server{TLSConfig: settings, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout},
 	}
 	return s, nil
+}
+
+// selfSignedSettings returns the settings of a socket with a certificate that is made for it, and that in PEM.
+func selfSignedSettings(name, host string) (*tls.Config, []byte, error) {
+	certificate, ca, err := SelfSigned(name, host)
+	return &tls.Config{
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+	}, ca, err
 }
 
 // requestClientCerts makes a server request certificates of the authorities in PEM, if there are any. As in a
