@@ -20,7 +20,7 @@ func (s *Session) ReleaseKey(controller, queue, key string) bool {
 
 // ReleaseDelayedKey passes a key that comes back by itself on to the workers of a controller at once: see
 // tap.Tap.ReleaseDelayedKey.
-func (s *Session) ReleaseDelayedKey(controller, queue, key string) bool {
+func (s *Session) ReleaseDelayedKey(controller, queue, key string) (putBack func(), ok bool) {
 	return s.tap.ReleaseDelayedKey(controller, queue, key)
 }
 

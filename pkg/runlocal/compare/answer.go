@@ -84,6 +84,7 @@ const (
 	refusedDifferent = "this write is not in the recording"
 	refusedEarly     = "this write is too early for the recording; try again"
 	refusedChoice    = "another object was deleted in the recording, which is as good"
+	refusedNode      = "the pod was made on another node in the recording, which is as good"
 )
 
 func conflict(text string) answer {
@@ -132,6 +133,10 @@ func (r *run) answer(_ context.Context, w *write) answer {
 			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
 		}
 	case different:
+		if r.moment == due && r.isOtherNode(w, ev) {
+			ev.otherChoice = true
+			return conflict(refusedNode)
+		}
 		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),

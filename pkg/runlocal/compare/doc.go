@@ -15,11 +15,12 @@
 //	times.go     recorded times as times of the run
 //	handler.go   writes of controllers are answered in the place of the API
 //	run.go       Run: its options, and what it begins with; schedule.go plays the inputs, and decides when each key is
-//	             reconciled; answer.go compares what is written then; primary.go names what keys are about
+//	             reconciled; answer.go compares what is written then; nodes.go tells which nodes are as good as others;
+//	             primary.go names what keys are about
 //	result.go    Result: what was the same, and what was not
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
 // the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has
-// put off by a timer are an exception: if the recorded controller was woken beside an event, and looked just before
-// it, the run may look just after it, and its writes differ.
+// put off by a timer are reconciled when that ends, and tried before, beside each event, as the recorded controller may
+// have been woken a little earlier. If it waits for timers, the time between events passes as it was recorded.
 package compare

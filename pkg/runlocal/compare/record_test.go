@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -62,7 +61,6 @@ type lines struct{ text bytes.Buffer }
 func record(t *testing.T, traced bool, names []string, texts ...string) *replay.Memory {
 	t.Helper()
 	ctx := within(t)
-	began := time.Now().UTC().Truncate(time.Second)
 	kept := &lines{}
 	var sinks []trace.Sink
 	if traced {
@@ -75,6 +73,7 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 	if err != nil {
 		t.Fatal(err)
 	}
+	times := watchTimes(s.Server())
 	for _, text := range texts {
 		if _, err := s.Apply(ctx, "default", manifest(t, text)); err != nil {
 			t.Fatal(err)
@@ -83,7 +82,7 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 			t.Fatal(err)
 		}
 	}
-	out := fromWrites(t, s.Server(), began)
+	out := fromWrites(t, s.Server(), times())
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +105,43 @@ func manifest(t *testing.T, text string) []runlocal.Manifest {
 	return []runlocal.Manifest{{Source: "test.yaml", Object: u}}
 }
 
-// timeTexts are times in objects.
-var timeTexts = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+// seen is a time at which an API server had a version.
+type seen struct {
+	version uint64
+	at      time.Time
+}
 
-// fromWrites makes a recording of the writes of an API server. The time of each is the newest in an object so far, and
-// a millisecond more than that of the write before if it is the same.
-func fromWrites(t *testing.T, server *api.Server, began time.Time) *replay.Memory {
+// watchTimes takes down when an API server comes to each version, until the returned function is called, which returns
+// the times in their order.
+func watchTimes(server *api.Server) (end func() []seen) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	times := []seen{{server.ResourceVersion(), time.Now()}}
+	ticker := time.NewTicker(time.Millisecond)
+	go func() {
+		defer close(ended)
+		defer ticker.Stop()
+		for {
+			if version := server.ResourceVersion(); version > times[len(times)-1].version {
+				times = append(times, seen{version, time.Now()})
+			}
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() []seen {
+		close(done)
+		<-ended
+		return append(times, seen{server.ResourceVersion(), time.Now()})
+	}
+}
+
+// fromWrites makes a recording of the writes of an API server.
+func fromWrites(t *testing.T, server *api.Server, times []seen) *replay.Memory {
 	t.Helper()
+	began := times[0].at
 	out := &replay.Memory{Head: replay.Header{Version: replay.FormatVersion}}
 	numbers := map[schema.GroupResource]int{}
 	for i, stream := range recordedKinds {
@@ -128,7 +157,6 @@ func fromWrites(t *testing.T, server *api.Server, began time.Time) *replay.Memor
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := began
 	for _, w := range writes {
 		r := &replay.Record{
 			Type:   replay.TypeModified,
@@ -146,13 +174,10 @@ func fromWrites(t *testing.T, server *api.Server, began time.Time) *replay.Memor
 		if r.Object, err = json.Marshal(obj.Object); err != nil {
 			t.Fatal(err)
 		}
-		last = last.Add(time.Millisecond)
-		for _, text := range timeTexts.FindAllString(string(r.Object), -1) {
-			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
-				last = at
-			}
+		for times[0].version < w.ResourceVersion {
+			times = times[1:]
 		}
-		r.Time = last
+		r.Time = times[0].at
 		out.Append(r)
 	}
 	return out

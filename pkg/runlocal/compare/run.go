@@ -164,6 +164,7 @@ type run struct {
 
 	since    map[heldKey]time.Time // when a held key was first added, in recorded time
 	rounds   map[heldKey]int       // at the end
+	idle     map[heldKey]int       // in the pause before an event
 	timeline *timeline
 	last     time.Time // of the event that was played last, recorded
 
@@ -213,7 +214,7 @@ func (o *objectState) isUnknown() bool { return o == nil || !o.known }
 func newRun(o Options, l *recorded) *run {
 	r := &run{
 		options: o, loaded: l, clock: o.Clock, causes: causes{started: map[trace.ReconcileID][]trace.Cause{}},
-		since: map[heldKey]time.Time{}, rounds: map[heldKey]int{}, last: l.start,
+		since: map[heldKey]time.Time{}, rounds: map[heldKey]int{}, last: l.start, idle: map[heldKey]int{},
 		timeline: newTimeline(l.start, o.Clock.Now()),
 		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result,
 	}

@@ -42,13 +42,17 @@ func (t *Tap) ReleaseKey(controller, queue, key string) bool {
 	return slices.ContainsFunc(t.queuesNamed(controller, queue), func(q observedQueue) bool { return q.release(key) })
 }
 
-// ReleaseDelayedKey passes a key whose delay is not over on to the workers, and reports whether there is such a key. A
-// retry is over then. A timer stays: the key comes back when it ends, as it would have otherwise.
-func (t *Tap) ReleaseDelayedKey(controller, queue, key string) bool {
-	return slices.ContainsFunc(t.queuesNamed(controller, queue), func(q observedQueue) bool {
-		d, ok := q.(interface{ releaseDelayed(key string) bool })
-		return ok && d.releaseDelayed(key)
-	})
+// ReleaseDelayedKey passes a key whose delay is not over on to the workers, as if it were. It reports whether there is
+// such a key, and returns a function that puts the delay back, for callers that find that it was too early.
+func (t *Tap) ReleaseDelayedKey(controller, queue, key string) (putBack func(), ok bool) {
+	for _, q := range t.queuesNamed(controller, queue) {
+		if d, is := q.(interface{ releaseDelayed(key string) func() }); is {
+			if putBack := d.releaseDelayed(key); putBack != nil {
+				return putBack, true
+			}
+		}
+	}
+	return nil, false
 }
 
 // queuesNamed returns the queues of the controller that have that name.
@@ -120,17 +124,22 @@ func (q *queue[K]) release(key string) bool {
 	return true
 }
 
-// releaseDelayed is ReleaseDelayedKey for one queue.
-func (q *queue[K]) releaseDelayed(key string) bool {
+// releaseDelayed is ReleaseDelayedKey for one queue; nil if there is no such key.
+func (q *queue[K]) releaseDelayed(key string) (putBack func()) {
 	q.order.Lock()
 	defer q.order.Unlock()
-	k, ok := q.tracker.releaseDelayed(key, q.c.tap.clock.Now())
-	if !ok {
-		return false
+	over := q.tracker.releaseDelayed(key, q.c.tap.clock.Now())
+	if over == nil {
+		return nil
 	}
-	q.TypedRateLimitingInterface.Add(k)
+	q.TypedRateLimitingInterface.Add(over.key)
 	q.ready.Signal()
-	return true
+	return func() {
+		now := q.c.tap.clock.Now()
+		if again := q.tracker.putBack(over, now); again != nil {
+			q.delays.AddAfter(again, again.due.Sub(now))
+		}
+	}
 }
 
 // releaseAll implements observedQueue.
@@ -170,24 +179,40 @@ func (t *queueTracker[K]) release(text string) (k K, ok bool) {
 	return k, false
 }
 
-// releaseDelayed marks the key of that text as released, if it is not queued and has a delay, and returns it; ok is
-// false if there is none. The causes of the delay are those of the reconcile, and of the next if it is a timer.
-func (t *queueTracker[K]) releaseDelayed(text string, now time.Time) (k K, ok bool) {
+// releaseDelayed marks the key of that text as released, if it is not queued and has a delay, which is over then, and
+// returns that; nil if there is none.
+func (t *queueTracker[K]) releaseDelayed(text string, now time.Time) *delay[K] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, e := range t.keys {
 		if e.queued || len(e.delays) == 0 || t.keyText(k) != text {
 			continue
 		}
-		d := e.delays[len(e.delays)-1]
-		if d.retry > 0 {
-			e.delays = e.delays[:len(e.delays)-1]
-		}
+		last := len(e.delays) - 1
+		over := e.delays[last]
+		e.delays = e.delays[:last]
 		e.queued, e.since, e.held = true, now, released
-		e.causes.addAll(d.causesAt(now))
-		return k, true
+		e.causes.addAll(over.causesAt(now))
+		return over
 	}
-	return k, false
+	return nil
+}
+
+// putBack adds a delay again that was over too early, and returns the one that the delaying queue must wait for; nil if
+// the one that it waits for already ends sooner.
+func (t *queueTracker[K]) putBack(over *delay[K], now time.Time) *delay[K] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, again := t.key(over.key), *over
+	if last := len(e.delays) - 1; last >= 0 && e.delays[last].due.After(now) {
+		if !over.due.Before(e.delays[last].due) {
+			return nil
+		}
+		e.delays = e.delays[:last]
+	}
+	again.requested = slices.Clone(over.requested)
+	e.delays = append(e.delays, &again)
+	return &again
 }
 
 // allHeld marks all held keys as released, and returns them.

@@ -74,45 +74,61 @@ func TestHeldKeys(t *testing.T) {
 	})
 }
 
-// TestReleaseDelayedKey: a key is passed on before its delay is over. It comes back after a timer, and not after a retry.
+// TestReleaseDelayedKey: a key is passed on before its delay is over, which it is then, unless it is put back.
 func TestReleaseDelayedKey(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		retry  bool
-		want   []string // held after the delay
-		reason string
+		name     string
+		putsBack bool
+		during   time.Duration // for which the reconcile puts the key off; 0 for not at all
+		after    []time.Duration
+		reason   string
 	}{
-		{"timer", false, []string{"a (delayed)"}, "the controller would have looked then, too"},
-		{"retry", true, nil, "it was made"},
+		{"over", false, 0, nil, "it was reconciled"},
+		{"again", false, 5 * time.Second, []time.Duration{5 * time.Second}, "the reconcile has another delay"},
+		{"put back", true, 0, []time.Duration{2 * time.Second}, "it was too early"},
+		{"put back before another", true, 5 * time.Second, []time.Duration{2 * time.Second}, "the key is added once"},
+		{"put back after another", true, time.Second, []time.Duration{time.Second}, "the key is added once"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, tap *Tap, q testQueue, sink *eventLog) {
 				tap.HoldKeys(true)
-				q.Add("a")
-				if tap.ReleaseDelayedKey("deployment", "", "a") {
-					t.Error("a key is released that is held without a delay")
+				q.Add("held")
+				q.AddAfter("a", 2*time.Second)
+				began := time.Now()
+				for _, not := range [][2]string{{"", "held"}, {"", "b"}, {"other", "a"}} {
+					if _, ok := tap.ReleaseDelayedKey("deployment", not[0], not[1]); ok {
+						t.Errorf("a key of queue %q is released that has no delay: %q", not[0], not[1])
+					}
 				}
-				tap.ReleaseKey("deployment", "", "a")
-				reconcileOnce(q, sink, func(key string) {
-					if tc.retry {
-						q.AddRateLimited(key)
-					} else {
-						q.AddAfter(key, time.Second)
+				putBack, ok := tap.ReleaseDelayedKey("deployment", "", "a")
+				if _, again := tap.ReleaseDelayedKey("deployment", "", "a"); !ok || again {
+					t.Error("a key with a delay is released once")
+				}
+				start, _ := reconcileOnce(q, sink, func(key string) {
+					if tc.during > 0 {
+						q.AddAfter(key, tc.during)
 					}
 				})
-				if tap.ReleaseDelayedKey("deployment", "", "b") || tap.ReleaseDelayedKey("deployment", "other", "a") {
-					t.Error("a key is released that has no delay")
-				}
-				if !tap.ReleaseDelayedKey("deployment", "", "a") || tap.ReleaseDelayedKey("deployment", "", "a") {
-					t.Error("a key with a delay is released once until it is taken")
-				}
-				start, _ := reconcileOnce(q, sink, nothing)
 				if len(start.Causes) != 1 {
 					t.Errorf("the causes are not those of the delay: %+v", start.Causes)
 				}
+				if tc.putsBack {
+					putBack()
+				}
+				var after []time.Duration
+				for _, d := range tap.State().Controllers[0].Queues[0].Delayed {
+					after = append(after, d.Due.Sub(began))
+				}
+				if !slices.Equal(after, tc.after) {
+					t.Errorf("delays are %s, want %s: %s", after, tc.after, tc.reason)
+				}
 				pass(time.Minute)
-				if got := heldKeys(tap); !slices.Equal(got, tc.want) {
-					t.Errorf("held are %q, want %q: %s", got, tc.want, tc.reason)
+				want := []string{"held"}
+				if tc.after != nil {
+					want = []string{"a (delayed)", "held"}
+				}
+				if got := heldKeys(tap); !slices.Equal(got, want) {
+					t.Errorf("held are %q at the end, want %q", got, want)
 				}
 			})
 		})
