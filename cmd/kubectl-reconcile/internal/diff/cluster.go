@@ -24,7 +24,7 @@ import (
 
 // planOnCluster makes the plan in a copy of a part of the cluster.
 func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
-	change, err := read(o.readChange)
+	change, err := read(ctx, o.readChange)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type comparedMoment struct {
 
 // run compares the moments and prints what differs. The error is cli.ErrSilentExit if anything does.
 func (c *comparison) run(ctx context.Context) error {
-	found, err := c.compare()
+	found, err := c.compare(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (c *comparison) run(ctx context.Context) error {
 }
 
 // compare reads the recording at both moments.
-func (c *comparison) compare() (found *compared, err error) {
-	opened, err := moment.OpenFiles(c.options.streams, c.files)
+func (c *comparison) compare(ctx context.Context) (found *compared, err error) {
+	opened, err := moment.OpenFiles(ctx, c.options.streams, c.files)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func TestComparison(t *testing.T) {
 			}
 			c.selector = selector
 		}
-		found, err := c.compare()
+		found, err := c.compare(t.Context())
 		if row.unknown != "" {
 			if err == nil || !strings.Contains(err.Error(), row.unknown) {
 				t.Errorf("%s: %v, want %s", row.reason, err, row.unknown)
@@ -245,7 +245,7 @@ func TestReadMoment(t *testing.T) {
 	}, change{replay.TypeDeleted, 1, "shop", "old", `,"uid":"1","resourceVersion":"3"}`})
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
 	now := time.Date(2030, 5, 5, 5, 5, 5, 999, time.UTC)
-	manifests, moved, err := readMoment(streams, []string{file}, "start", clocktesting.NewFakePassiveClock(now))
+	manifests, moved, err := readMoment(t.Context(), streams, []string{file}, "start", clocktesting.NewFakePassiveClock(now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestReadMoment(t *testing.T) {
 	if !ok || metadata["creationTimestamp"] != "2026-01-01T09:59:00Z" {
 		t.Errorf("moved back: %v", fields)
 	}
-	if _, _, err := readMoment(streams, []string{file}, "end", clocktesting.NewFakePassiveClock(now)); err == nil {
+	if _, _, err := readMoment(t.Context(), streams, []string{file}, "end", clocktesting.NewFakePassiveClock(now)); err == nil {
 		t.Error("a plan of nothing is made")
 	}
 }

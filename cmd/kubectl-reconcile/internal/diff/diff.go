@@ -186,7 +186,7 @@ var diffOutputs = []string{"name", "json", "yaml"}
 // Options are what `diff` needs to run.
 type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
-	readFrom, readChange func() ([]runlocal.Manifest, error)
+	readFrom, readChange func(context.Context) ([]runlocal.Manifest, error)
 	comparison           *comparison         // of two moments, in the place of a plan; nil without --to
 	moved                time.Duration       // added to the times of a recording by readFrom
 	cluster              *connect.Connection // nil with --from and --sandbox
@@ -282,7 +282,9 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 			return nil, err
 		}
 	} else if len(f.from) > 0 {
-		o.readFrom = func() ([]runlocal.Manifest, error) { return asManifests(connect.ReadFiles(streams.In, f.from)) }
+		o.readFrom = func(context.Context) ([]runlocal.Manifest, error) {
+			return asManifests(connect.ReadFiles(streams.In, f.from))
+		}
 	}
 	targets := connect.NewTargetFlags()
 	targets.AllNamespaces = f.all
@@ -312,7 +314,7 @@ func (f *Flags) changeOptions(o *Options) error {
 	if err != nil {
 		return badSelector(f.selector, err)
 	}
-	o.readChange = func() ([]runlocal.Manifest, error) {
+	o.readChange = func(context.Context) ([]runlocal.Manifest, error) {
 		read, err := asManifests(f.manifests.Read(o.streams.In))
 		selected := slices.DeleteFunc(read, func(m runlocal.Manifest) bool {
 			return !selector.Matches(labels.Set(m.Object.GetLabels()))

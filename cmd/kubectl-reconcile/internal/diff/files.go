@@ -34,11 +34,11 @@ type madePlan struct {
 // planOnFiles makes the plan for the objects of files. Objects as a server has stored them are the state that the plan
 // begins with; without any, the objects are applied to an empty cluster, and have settled before a change.
 func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
-	from, err := read(o.readFrom)
+	from, err := read(ctx, o.readFrom)
 	if err != nil {
 		return nil, err
 	}
-	change, err := read(o.readChange)
+	change, err := read(ctx, o.readChange)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +143,13 @@ func (o *Options) withNamespace(copied *seed.Copy, manifests []runlocal.Manifest
 }
 
 // read reads manifests, none without a function.
-func read(from func() ([]runlocal.Manifest, error)) ([]runlocal.Manifest, error) {
+func read(
+	ctx context.Context, from func(context.Context) ([]runlocal.Manifest, error),
+) ([]runlocal.Manifest, error) {
 	if from == nil {
 		return nil, nil
 	}
-	return from()
+	return from(ctx)
 }
 
 // timeoutError is that --timeout is over.

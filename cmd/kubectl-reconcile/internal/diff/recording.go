@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,8 +102,8 @@ func (f *Flags) validateComparison() error {
 // plan begins with.
 func (f *Flags) recordingOptions(o *Options) error {
 	if f.to == "" {
-		o.readFrom = func() (manifests []runlocal.Manifest, err error) {
-			manifests, o.moved, err = readMoment(o.streams, f.from, f.at, clock.RealClock{})
+		o.readFrom = func(ctx context.Context) (manifests []runlocal.Manifest, err error) {
+			manifests, o.moved, err = readMoment(ctx, o.streams, f.from, f.at, clock.RealClock{})
 			return manifests, err
 		}
 		return nil
@@ -130,9 +131,9 @@ func badSelector(text string, err error) error {
 // so that the moment is now: else every deadline would have passed. What the recording does not have is written to
 // stderr.
 func readMoment(
-	streams genericiooptions.IOStreams, files []string, at string, now clock.PassiveClock,
+	ctx context.Context, streams genericiooptions.IOStreams, files []string, at string, now clock.PassiveClock,
 ) (manifests []runlocal.Manifest, moved time.Duration, err error) {
-	opened, err := moment.OpenFiles(streams, files)
+	opened, err := moment.OpenFiles(ctx, streams, files)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -23,8 +22,10 @@ const stdin = "-"
 // import. Several are merged: by time, and where there are no times by resource version.
 //
 // The recording is read as it arrives by Next, which blocks while a pipe does. Info and Seek need the end. Records stay
-// valid. close must be called after the last use, also while Next blocks, if standard input can be closed.
-func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Recording, closeAll func() error, err error) {
+// valid. When ctx is done all of them return, with the error of an interruption. close must be called after the last use.
+func Open(
+	ctx context.Context, streams genericiooptions.IOStreams, files []string,
+) (rec replay.Recording, closeAll func() error, err error) {
 	if len(files) == 0 {
 		return nil, nil, cli.WithHint(errors.New("no recording is given"), "name files, or - for standard input")
 	}
@@ -43,7 +44,7 @@ func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Record
 			continue
 		}
 		seen[file] = true
-		o, one := open(streams.In, file)
+		o, one := open(ctx, streams.In, file)
 		if err = errors.Join(err, one); one == nil {
 			all = append(all, o)
 		}
@@ -51,42 +52,17 @@ func Open(streams genericiooptions.IOStreams, files []string) (rec replay.Record
 	if err == nil {
 		rec, err = merge(all)
 	}
+	if interrupted := interruption(ctx); interrupted != nil {
+		err = interrupted
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, closeFiles())
 	}
+	closeAll = closeFiles
 	if b, ok := rec.(*buffered); ok {
-		return rec, func() error { return errors.Join(b.close(), closeFiles()) }, nil
+		closeAll = func() error { return errors.Join(b.close(), closeFiles()) }
 	}
-	return rec, closeFiles, nil
-}
-
-// OpenContext is Open, but returns when ctx is done: standard input may have no first byte for long. Then it is left to
-// be read.
-func OpenContext(
-	ctx context.Context, streams genericiooptions.IOStreams, files []string,
-) (replay.Recording, func() error, error) {
-	type result struct {
-		rec   replay.Recording
-		close func() error
-		err   error
-	}
-	done := make(chan result)
-	go func() {
-		rec, closeAll, err := Open(streams, files)
-		select {
-		case done <- result{rec, closeAll, err}:
-		case <-ctx.Done():
-			if err == nil {
-				_ = closeAll() // the process ends
-			}
-		}
-	}()
-	select {
-	case r := <-done:
-		return r.rec, r.close, r.err
-	case <-ctx.Done():
-		return nil, nil, cli.Interruption(ctx, "before the input began")
-	}
+	return interruptible{rec, ctx}, closeAll, nil
 }
 
 // opened is a file that was opened.
@@ -98,27 +74,46 @@ type opened struct {
 }
 
 // open opens a file.
-func open(in io.Reader, name string) (*opened, error) {
+func open(ctx context.Context, in io.Reader, name string) (*opened, error) {
 	if name == stdin {
 		if render.IsTerminal(in) {
 			return nil, cli.WithHint(errors.New("standard input is a terminal"),
 				"pipe into it: kubectl get pods -w --output-watch-events -o json | kubectl reconcile replay -")
 		}
-		source, err := openReader(in)
-		if err != nil {
-			return nil, openingError(name, err)
-		}
-		return &opened{name, source, closerOf(in)}, nil
+		return openPipe(ctx, in, name, closerOf(in))
 	}
-	file, err := os.Open(name) //nolint:gosec // G304: the file that the user asks for
+	f, err := openPath(ctx, name)
 	if err != nil {
 		return nil, openingError(name, err)
 	}
-	source, err := openFile(file)
-	if err != nil {
-		return nil, errors.Join(openingError(name, err), file.Close())
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = errDirectory
+	case !info.Mode().IsRegular():
+		return openPipe(ctx, f, name, f.Close)
+	default:
+		var source replay.Source
+		if source, err = openFile(file{f, ctx}, info.Size()); err == nil {
+			return &opened{name, source, f.Close}, nil
+		}
 	}
-	return &opened{name, source, file.Close}, nil
+	return nil, errors.Join(openingError(name, err), f.Close())
+}
+
+// openPipe opens what can be read only once, and may block.
+func openPipe(ctx context.Context, in io.Reader, name string, closeIn func() error) (*opened, error) {
+	p := newPipe(ctx, in)
+	closeAll := func() error {
+		p.close()
+		return closeIn()
+	}
+	source, err := openReader(p)
+	if err != nil {
+		return nil, errors.Join(openingError(name, err), closeAll())
+	}
+	return &opened{name, source, closeAll}, nil
 }
 
 // closerOf returns what closes a reader, if it can be closed.
@@ -129,23 +124,15 @@ func closerOf(r io.Reader) func() error {
 	return func() error { return nil }
 }
 
-// openFile returns the source that a file has. A pipe that has a name is read as standard input is.
-func openFile(file *os.File) (replay.Source, error) {
-	info, err := file.Stat()
-	switch {
-	case err != nil:
+// openFile returns the source that a regular file has.
+func openFile(f file, size int64) (replay.Source, error) {
+	start := make([]byte, 4)
+	if n, err := f.ReadAt(start, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
-	case info.IsDir():
-		return nil, errDirectory
-	case info.Mode().IsRegular():
-		start := make([]byte, 4)
-		if n, err := file.ReadAt(start, 0); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		} else if beginsRecording(start[:n]) {
-			return replay.Open(file, info.Size(), replay.ReaderOptions{})
-		}
+	} else if beginsRecording(start[:n]) {
+		return replay.Open(f, size, replay.ReaderOptions{})
 	}
-	return openReader(file)
+	return openReader(f)
 }
 
 // openReader returns the source that a reader has.

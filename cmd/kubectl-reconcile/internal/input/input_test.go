@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,7 +141,7 @@ func TestOneFile(t *testing.T) {
 		{"in a pipe", "-", stream, streamed},
 		{"a name that looks like a flag", "-x", "", streamed},
 	} {
-		rec, closeAll, err := Open(streams(tt.stdin), []string{tt.file})
+		rec, closeAll, err := Open(t.Context(), streams(tt.stdin), []string{tt.file})
 		if err != nil {
 			t.Errorf("%s: %v", tt.reason, err)
 			continue
@@ -178,7 +180,7 @@ func TestAsItArrives(t *testing.T) {
 		}
 		_ = out.Close()
 	}()
-	rec, closeAll, err := Open(genericiooptions.IOStreams{In: in}, []string{"-"})
+	rec, closeAll, err := Open(t.Context(), genericiooptions.IOStreams{In: in}, []string{"-"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,26 +202,69 @@ func TestAsItArrives(t *testing.T) {
 	}
 }
 
-// TestInterrupted: an input that does not begin does not hold up the end.
+// TestInterrupted: what does not come, or comes for ever, does not hold up the end.
 func TestInterrupted(t *testing.T) {
-	in, out := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := OpenContext(ctx, genericiooptions.IOStreams{In: in}, []string{"-"}); err == nil || err.Error() != "interrupted before the input began" {
-		t.Errorf("%v", err)
+	file := recording(t, replay.Header{}, of(pods)...)
+	write(t, map[string][]byte{"a.rec": file, "a.json": []byte(event("ADDED", "Pod", "web", "5"))})
+	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil { // what still reads ends
-		t.Error(err)
+	const want = "interrupted while the input was read"
+	for _, name := range []string{"-", "fifo", "a.rec", "a.json"} {
+		in, out := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		if name == "-" || name == "fifo" {
+			go cancel()
+		} else {
+			cancel()
+		}
+		if _, _, err := Open(ctx, genericiooptions.IOStreams{In: in}, []string{name}); err == nil || err.Error() != want {
+			t.Errorf("opening %s: %v", name, err)
+		}
+		cancel()
+		_ = out.Close() // what still reads ends
 	}
-	rec, closeAll, err := OpenContext(t.Context(), streams(event("ADDED", "Pod", "web", "5")), []string{"-"})
+	writer, err := os.OpenFile("fifo", os.O_RDWR, 0) // what still opens it ends
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := text(rec); !strings.Contains(got, "ADDED 1 web@5") {
-		t.Error(got)
-	}
-	if err := closeAll(); err != nil {
-		t.Error(err)
+	defer writer.Close()
+	for _, row := range []struct {
+		reason string
+		do     func(replay.Recording) error
+	}{
+		{"the next record", func(rec replay.Recording) error {
+			for {
+				if _, err := rec.Next(); err != nil {
+					return err
+				}
+			}
+		}},
+		{"all", func(rec replay.Recording) error { _, err := rec.Info(); return err }},
+		{"a moment", func(rec replay.Recording) error { _, err := rec.Seek(replay.Moment{}); return err }},
+	} {
+		in, out := io.Pipe()
+		go func() {
+			var err error
+			for n := 1; err == nil; n++ { // it has no end
+				_, err = io.WriteString(out, event("MODIFIED", "Pod", "web", strconv.Itoa(n)))
+			}
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		rec, closeAll, err := Open(ctx, genericiooptions.IOStreams{In: in}, []string{"-"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rec.Next(); err != nil {
+			t.Fatal(err)
+		}
+		go cancel()
+		if err := row.do(rec); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", row.reason, err)
+		}
+		if err := closeAll(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -257,7 +302,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"one", "one"}, `"one" is given twice`, ""},
 		{[]string{"none", "dir"}, "opening \"none\": no such file\nopening \"dir\": it is a directory", "name the file in it"},
 	} {
-		_, _, err := Open(streams(""), tt.files)
+		_, _, err := Open(t.Context(), streams(""), tt.files)
 		if err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%q: %v, want %q", tt.files, err, tt.err)
 		}
@@ -337,7 +382,7 @@ func TestMerge(t *testing.T) {
 				files[names[i]] = []byte(content)
 			}
 			write(t, files)
-			rec, closeAll, err := Open(streams(""), names)
+			rec, closeAll, err := Open(t.Context(), streams(""), names)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,7 +407,7 @@ func TestGapsOfOneFile(t *testing.T) {
 		"a": recording(t, replay.Header{}, append(of(pods, pod(replay.TypeAdded, 1, "web", "5")), gap)...),
 		"b": recording(t, replay.Header{}, of(replay.Stream{Version: "v1", Kind: "Node", Resource: "nodes"}, pod(replay.TypeAdded, 0, "node", "4"))...),
 	})
-	rec, closeAll, err := Open(streams(""), []string{"a", "b"})
+	rec, closeAll, err := Open(t.Context(), streams(""), []string{"a", "b"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package moment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -20,8 +21,8 @@ type Input struct {
 }
 
 // OpenFiles opens files as one recording; - is stdin.
-func OpenFiles(streams genericiooptions.IOStreams, files []string) (*Input, error) {
-	recording, closeFiles, err := input.Open(streams, files)
+func OpenFiles(ctx context.Context, streams genericiooptions.IOStreams, files []string) (*Input, error) {
+	recording, closeFiles, err := input.Open(ctx, streams, files)
 	if err != nil {
 		return nil, err
 	}

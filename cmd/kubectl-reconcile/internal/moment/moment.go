@@ -25,7 +25,7 @@ import (
 func Open(
 	ctx context.Context, streams genericiooptions.IOStreams, files []string, at string,
 ) (*connect.Recording, error) {
-	opened, err := OpenFiles(streams, files)
+	opened, err := OpenFiles(ctx, streams, files)
 	if err != nil {
 		return nil, err
 	}

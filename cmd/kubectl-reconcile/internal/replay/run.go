@@ -22,12 +22,12 @@ type sink interface {
 
 // Run shows the recording.
 func (o *Options) Run(ctx context.Context) error {
-	recording, closeFiles, err := input.Open(o.streams, o.files)
+	recording, closeFiles, err := input.Open(ctx, o.streams, o.files)
 	if err != nil {
 		return err
 	}
 	if o.isLive() {
-		recording = newLive(ctx, recording)
+		recording = live{recording, ctx}
 	}
 	return errors.Join(o.show(ctx, recording), closeFiles())
 }
