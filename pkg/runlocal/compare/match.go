@@ -103,19 +103,21 @@ const (
 // match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
 // that the recording has come to, if the moment is due.
 //
-// Of updates only the next counts, and of statuses that follow each other soon the last. Of creations and deletions all
+// Of updates only the next counts, and of statuses that follow each other soon any. Of creations and deletions all
 // count that the key made one after the other, without other writes between: controllers send them at once.
 func match(w *write, effects []*event, when moment, target *event) (outcome, *event) {
 	like, run := w.candidates(effects)
 	if at := slices.IndexFunc(run, w.isSame); at >= 0 {
 		return same, run[at]
 	}
-	if w.verb == VerbUpdateStatus && slices.ContainsFunc(like, w.isSame) {
-		return merged, like[0]
+	if ev := w.inRow(effects, when == due); ev != nil {
+		return same, ev
 	}
 	switch {
 	case when == early:
 		return premature, nil
+	case w.verb == VerbUpdateStatus && slices.ContainsFunc(like, w.isSame):
+		return merged, like[0]
 	case len(like) == 0:
 		return unmatched, nil
 	case when == due && !slices.Contains(run, target), when == late && w.verb == VerbUpdateStatus:
@@ -134,6 +136,26 @@ func match(w *write, effects []*event, when moment, target *event) (outcome, *ev
 const burst = time.Second
 
 func (e *event) soonAfter(other *event) bool { return e.record.Time.Sub(other.record.Time) <= burst }
+
+// inRow returns the status that shows what the write does, among those that the key wrote one after the other, without
+// other writes between: the controller has looked less often than when it was recorded. Unless long is set, each must
+// follow soon. The result is nil if there is none.
+func (w *write) inRow(effects []*event, long bool) *event {
+	var last *event
+	for _, ev := range effects {
+		switch {
+		case ev.played || w.verb != VerbUpdateStatus:
+		case last == nil && !w.isLike(ev):
+		case last != nil && (!w.isLike(ev) || !long && !ev.soonAfter(last)):
+			return nil
+		case w.isSame(ev):
+			return ev
+		default:
+			last = ev
+		}
+	}
+	return nil
+}
 
 // candidates returns the effects that were not played of the sort of the write, and those of them that come next.
 func (w *write) candidates(effects []*event) (like, run []*event) {

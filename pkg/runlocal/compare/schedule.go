@@ -63,10 +63,11 @@ func (r *run) reconcileEarly(ctx context.Context) error {
 		r.noteHeldSince(k, since)
 	}
 	for _, k := range r.timedKeys() {
-		if r.isTooEarly(k) || !r.hasEffectSoon(k, r.last) {
+		due := r.last.Add(max(k.due.Sub(r.timelineAt(r.last)), 0))
+		if r.isTooEarly(k.heldKey) || !r.hasEffectSoon(k.heldKey, due) {
 			continue
 		}
-		if err := r.releaseTimed(ctx, k); err != nil {
+		if err := r.releaseTimed(ctx, k.heldKey); err != nil {
 			return err
 		}
 	}
@@ -239,12 +240,12 @@ func (r *run) nextTimer() (time.Time, bool) {
 }
 
 // timedKeys returns the keys whose timer ends soon, and that are not held.
-func (r *run) timedKeys() []heldKey {
+func (r *run) timedKeys() []delayedKey {
 	held, latest := r.held(), r.clock.Now().Add(horizon)
-	var out []heldKey
+	var out []delayedKey
 	for _, k := range r.delayed() {
 		if !k.isRetry && !k.due.After(latest) && !slices.Contains(held, k.heldKey) {
-			out = append(out, k.heldKey)
+			out = append(out, k)
 		}
 	}
 	return out
@@ -469,7 +470,7 @@ func (r *run) tryTimed(ctx context.Context, id keyID) error {
 	defer r.setMoment(when, target)
 	for _, k := range r.timedKeys() {
 		if k.names(id) {
-			if err := r.releaseTimed(ctx, k); err != nil {
+			if err := r.releaseTimed(ctx, k.heldKey); err != nil {
 				return err
 			}
 		}
