@@ -2,7 +2,7 @@
 // of a cluster.
 //
 // get.go has flags and options, read.go what is read, table.go the columns, which are those of the API server, with
-// ages as of the moment (age.go), and print.go what is written.
+// ages as of the moment (age.go), sort.go their order, and print.go what is written.
 package get
 
 import (
@@ -44,6 +44,7 @@ type Flags struct {
 	showLabels    bool
 	managedFields bool
 	output        string
+	sortBy        string
 }
 
 // NewCommand returns the command.
@@ -65,6 +66,8 @@ columns of the API server and ages as of then.`,
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave out the titles of the columns")
 	flags.BoolVar(&f.showLabels, "show-labels", false, "show the labels of the objects in the last column")
 	flags.BoolVar(&f.managedFields, "show-managed-fields", false, "with -o json and yaml, show the managed fields")
+	flags.StringVar(&f.sortBy, "sort-by", "",
+		"order the objects of a kind by this field, a JSONPath such as .metadata.creationTimestamp")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
 	f.cluster.AddNamespace(cmd)
 	f.cluster.AddRecordingFlags(cmd, moment.Open)
@@ -82,6 +85,7 @@ type Options struct {
 
 	noHeaders, showLabels, managedFields bool
 	output                               string
+	sorter                               *sorter // nil for the order of the server
 
 	streams genericiooptions.IOStreams
 	clock   clock.PassiveClock // the real one, by which the columns of the API server tell ages
@@ -99,6 +103,10 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if err := f.validate(named); err != nil {
 		return nil, err
 	}
+	sorter, err := newSorter(f.sortBy)
+	if err != nil {
+		return nil, err
+	}
 	connection, err := f.cluster.Connect(streams)
 	if err != nil {
 		return nil, err
@@ -106,7 +114,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	return &Options{
 		connection: connection, targets: f.targets, named: named, at: connection.Clock().Now(),
 		noHeaders: f.noHeaders, showLabels: f.showLabels, managedFields: f.managedFields, output: f.output,
-		streams: streams, clock: clock.RealClock{},
+		sorter: sorter, streams: streams, clock: clock.RealClock{},
 	}, nil
 }
 
@@ -146,7 +154,11 @@ func (o *Options) Run(ctx context.Context) error {
 	lists, err := o.read(ctx, opened, targets)
 	switch {
 	case countOf(lists) > 0:
-		if printErr := o.print(ctx, opened, lists); printErr != nil {
+		sorted, sortErr := o.sort(lists)
+		if sortErr != nil {
+			return errors.Join(sortErr, err)
+		}
+		if printErr := o.print(ctx, opened, sorted); printErr != nil {
 			return errors.Join(printErr, err)
 		}
 	case err == nil && (o.output == "json" || o.output == "yaml"):
