@@ -36,6 +36,15 @@ type ChangesOptions struct {
 // another entry of a list that was added or removed is one change. The result is safe for a terminal, and empty if
 // nothing is to be shown.
 func Changes(changes []inspect.Change, o ChangesOptions) string {
+	all := ChangeTexts(changes, o)
+	if o.Limit > 0 && len(all) > o.Limit {
+		all = append(all[:o.Limit], fmt.Sprintf("%d more", len(all)-o.Limit))
+	}
+	return strings.Join(all, ", ")
+}
+
+// ChangeTexts returns the texts that Changes joins, whatever their number.
+func ChangeTexts(changes []inspect.Change, o ChangesOptions) []string {
 	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
 			slices.ContainsFunc(ignoredFields, func(s string) bool { return strings.Contains(c.Path, s) })
@@ -67,11 +76,7 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 			parts[rankCondition] = append(parts[rankCondition], Escape(name+": "+text))
 		}
 	}
-	all := slices.Concat(parts[:]...)
-	if o.Limit > 0 && len(all) > o.Limit {
-		all = append(all[:o.Limit], fmt.Sprintf("%d more", len(all)-o.Limit))
-	}
-	return strings.Join(all, ", ")
+	return slices.Concat(parts[:]...)
 }
 
 // The ranks of fields: the order in which they are shown.

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -18,12 +19,20 @@ var namedFields = regexp.MustCompile(`^metadata\.(ownerReferences|finalizers|del
 var detailFields = regexp.MustCompile(`^status\.(init|ephemeral)?[cC]ontainerStatuses\b` +
 	`|^status\.(startTime|podIPs|hostIPs|qosClass)\b|^metadata\.deletionGracePeriodSeconds$`)
 
+// followingFields matches fields that are shown if there is room.
+var followingFields = regexp.MustCompile(`^status\.(podIP|hostIP|terminatingReplicas|observedGeneration|nominatedNodeName)$`)
+
+// impliedConditions are conditions of pods that follow from those of its containers.
+var impliedConditions = map[string]bool{
+	"Initialized": true, "ContainersReady": true, "PodReadyToStartContainers": true,
+}
+
 // condition matches a field of a condition.
 var condition = regexp.MustCompile(`^status\.conditions\[type=([^\]]+)\]`)
 
 // The limits of what is shown of a change without -v.
 const (
-	maxFields  = 6
+	maxDetails = 4
 	maxMessage = 60
 )
 
@@ -57,77 +66,169 @@ func (p *printer) changeText(e *timeline.Entry) string {
 	return strings.Join(parts, ", ")
 }
 
-// parts returns the parts of a change in the order in which they are shown.
+// detail is a part of a change.
+type detail struct {
+	text string // safe for a terminal
+	rank detailRank
+}
+
+// detailRank is how much a part of a change tells: of many, those of the first ranks are shown.
+type detailRank int
+
+// The ranks of details.
+const (
+	alwaysShown detailRank = iota
+	telling
+	following // from others, or of interest to few
+)
+
+// parts returns the parts of a change that are shown, in their order.
 func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
-	var out []string
-	add := func(format string, args ...any) { out = append(out, render.Escape(fmt.Sprintf(format, args...))) }
+	var out []detail
+	add := func(rank detailRank, format string, args ...any) {
+		out = append(out, detail{render.Escape(fmt.Sprintf(format, args...)), rank})
+	}
 	whole := e.Type != timeline.Modified || c.Replaced || c.Unknown
 	if c.DeletionRequested {
-		out = append(out, p.palette.Change("deletion requested"))
+		out = append(out, detail{p.palette.Change("deletion requested"), alwaysShown})
 	}
-	for _, o := range c.OwnersAdded {
-		if whole {
-			add("of %s/%s", o.Kind, o.Name)
-		} else {
-			add("owner %s/%s added", o.Kind, o.Name)
-		}
-	}
-	for _, o := range c.OwnersRemoved {
-		add("owner %s/%s removed", o.Kind, o.Name)
-	}
-	for _, f := range c.FinalizersAdded {
-		if whole {
-			add("finalizer %s", f)
-		} else {
-			add("finalizer %s added", f)
-		}
-	}
-	for _, f := range c.FinalizersRemoved {
-		add("finalizer %s removed", f)
+	for _, text := range setTexts(c, whole) {
+		add(alwaysShown, "%s", text)
 	}
 	if whole && e.Type != timeline.Deleted && len(c.Fields) == 0 {
 		if text := replicasText(c.Replicas); text != "" {
-			add("%s", text)
+			add(alwaysShown, "%s", text)
 		}
 	}
 	fields := otherFields(c)
-	if text := p.fieldsText(fields); text != "" {
-		out = append(out, text)
-	}
+	out = append(out, p.fieldDetails(fields)...)
 	for _, one := range c.Containers {
-		add("%s", containerText(one))
+		add(telling, "%s", containerText(one))
 	}
+	out = append(out, p.conditionDetails(e, c, whole)...)
+	if text := generationText(c); text != "" && !whole {
+		rank := telling
+		if isPod(e) {
+			rank = following
+		}
+		add(rank, "%s", text)
+	}
+	if len(out) == 0 && !whole {
+		return []string{render.Changes(fields, render.ChangesOptions{Limit: 1, All: true})}
+	}
+	return p.shortened(out)
+}
+
+// shortened returns the texts of details: of many those that tell most, and how many are left out.
+func (p *printer) shortened(details []detail) []string {
+	kept := details
+	if len(details) > maxDetails+1 && !p.verbose && !p.allFields { // one more is no longer than to say so
+		kept = slices.DeleteFunc(slices.Clone(details), func(d detail) bool { return d.rank == following })
+		if len(kept) == 0 {
+			kept = slices.Clone(details)
+		}
+		for i := len(kept) - 1; i >= 0 && len(kept) > maxDetails; i-- {
+			if kept[i].rank != alwaysShown {
+				kept = slices.Delete(kept, i, i+1)
+			}
+		}
+	}
+	var out []string
+	for _, d := range kept {
+		out = append(out, d.text)
+	}
+	if more := len(details) - len(kept); more > 0 {
+		out = append(out, fmt.Sprintf("… and %d more", more))
+	}
+	return out
+}
+
+// setTexts returns the owners and finalizers that are new or gone.
+func setTexts(c *timeline.ObjectChange, whole bool) []string {
+	var out []string
+	for _, o := range c.OwnersAdded {
+		if whole {
+			out = append(out, "of "+o.Kind+"/"+o.Name)
+		} else {
+			out = append(out, "owner "+o.Kind+"/"+o.Name+" added")
+		}
+	}
+	for _, o := range c.OwnersRemoved {
+		out = append(out, "owner "+o.Kind+"/"+o.Name+" removed")
+	}
+	for _, f := range c.FinalizersAdded {
+		if whole {
+			out = append(out, "finalizer "+f)
+		} else {
+			out = append(out, "finalizer "+f+" added")
+		}
+	}
+	for _, f := range c.FinalizersRemoved {
+		out = append(out, "finalizer "+f+" removed")
+	}
+	return out
+}
+
+// fieldDetails returns the fields that changed; without -v only those that matter to most. Of a status the first two tell
+// most: what is ready and available.
+func (p *printer) fieldDetails(fields []inspect.Change) []detail {
+	if p.verbose || p.allFields {
+		return ranked(render.ChangeTexts(fields, render.ChangesOptions{All: true}), len(fields))
+	}
+	var shown, wanted, others []inspect.Change
+	for _, f := range fields {
+		switch {
+		case detailFields.MatchString(f.Path):
+		case followingFields.MatchString(f.Path):
+			others = append(others, f)
+		default:
+			shown = append(shown, f)
+			if !strings.HasPrefix(f.Path, "status.") {
+				wanted = append(wanted, f)
+			}
+		}
+	}
+	const ofStatus = 2
+	tell := len(render.ChangeTexts(wanted, render.ChangesOptions{})) + ofStatus
+	return append(ranked(render.ChangeTexts(shown, render.ChangesOptions{}), tell),
+		ranked(render.ChangeTexts(others, render.ChangesOptions{}), 0)...)
+}
+
+// ranked returns texts as details, of which so many tell much.
+func ranked(texts []string, tell int) []detail {
+	var out []detail
+	for i, text := range texts {
+		rank := following
+		if i < tell {
+			rank = telling
+		}
+		out = append(out, detail{text, rank})
+	}
+	return out
+}
+
+// conditionDetails returns the conditions that changed.
+func (p *printer) conditionDetails(e *timeline.Entry, c *timeline.ObjectChange, whole bool) []detail {
+	var out []detail
 	shown := map[string]bool{}
 	for _, one := range c.Conditions {
 		if shown[one.Reason+one.Message] && !p.verbose {
 			one.Message = "" // several conditions of a pod have the same
 		}
 		shown[one.Reason+one.Message] = true
-		if text := p.conditionText(one, whole); text != "" {
-			out = append(out, text)
+		rank := telling
+		if isPod(e) && one.Type != "Ready" && (one.To == "True" || impliedConditions[one.Type]) {
+			rank = following
 		}
-	}
-	if text := generationText(c); text != "" && !whole {
-		add("%s", text)
-	}
-	if len(out) == 0 && !whole {
-		out = append(out, render.Changes(fields, render.ChangesOptions{Limit: 1, All: true}))
+		if text := p.conditionText(one, whole); text != "" {
+			out = append(out, detail{text, rank})
+		}
 	}
 	return out
 }
 
-// fieldsText returns the fields that changed; without -v only those that matter to most.
-func (p *printer) fieldsText(fields []inspect.Change) string {
-	if p.verbose || p.allFields {
-		return render.Changes(fields, render.ChangesOptions{All: true})
-	}
-	var shown []inspect.Change
-	for _, f := range fields {
-		if !detailFields.MatchString(f.Path) {
-			shown = append(shown, f)
-		}
-	}
-	return render.Changes(shown, render.ChangesOptions{Limit: maxFields})
+func isPod(e *timeline.Entry) bool {
+	return e.Object != nil && e.Object.Kind == "Pod" && e.Object.APIVersion == "v1"
 }
 
 // containerText returns the state of a container that changed: "container web waiting -> running".

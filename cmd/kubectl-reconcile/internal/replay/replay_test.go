@@ -313,6 +313,50 @@ func traced(r *recording) {
 	}
 }
 
+// TestDetails: a line has the details that tell most; -v and --all-fields show all.
+func TestDetails(t *testing.T) {
+	r := newRecording(t, "pods/v1 Pod", "configmaps/v1 ConfigMap")
+	conditions := func(ready, last string) string {
+		var all []string
+		for _, name := range []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+			status := ready
+			if name == "Initialized" || name == "PodScheduled" {
+				status = "True"
+			}
+			all = append(all, fmt.Sprintf(`{"type":%q,"status":%q,"reason":"Because"}`, name, status))
+		}
+		return `"conditions":[` + strings.Join(all, ",") + `]` + last
+	}
+	r.object(replay.TypeAdded, "Pod", "a", "", `"spec":{},"status":{"phase":"Pending"}`)
+	r.object(replay.TypeModified, "Pod", "a", "", `"spec":{},"status":{"phase":"Pending",`+conditions("False",
+		`,"containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ContainerCreating"}}}]`)+`}`)
+	r.object(replay.TypeModified, "Pod", "a", "", `"spec":{},"status":{"phase":"Running","podIP":"10.0.0.1",`+conditions("False",
+		`,"containerStatuses":[{"name":"c","state":{"running":{}}}]`)+`}`)
+	r.object(replay.TypeModified, "Pod", "a", "", `"spec":{},"status":{"phase":"Running","podIP":"10.0.0.1",`+conditions("True",
+		`,"containerStatuses":[{"name":"c","state":{"running":{}}}]`)+`}`)
+	r.object(replay.TypeAdded, "ConfigMap", "c", "", `"data":{}`)
+	r.object(replay.TypeModified, "ConfigMap", "c", "", `"data":{"a":"1","b":"2","c":"3","d":"4","e":"5"}`)
+	r.object(replay.TypeModified, "ConfigMap", "c", "", `"data":{"a":"2","b":"3","c":"4","d":"5","e":"6","f":"7"}`)
+	file := r.file()
+	got := runCommand(t, nil, file, "--type", "modified")
+	want := `2026-01-31 UTC
+23:59:58.000  Pod/a                         container c waiting (ContainerCreating), Ready False (Because), … and 4 more
+23:59:58.000  Pod/a                         phase: Pending -> Running, podIP: 10.0.0.1, container c waiting -> running
+23:59:58.000  Pod/a                         PodReadyToStartContainers False -> True (Because), Ready False -> True (Because), ContainersReady False -> True (Because)
+23:59:58.000  ConfigMap/c                   data.a: 1, data.b: 2, data.c: 3, data.d: 4, data.e: 5
+23:59:58.000  ConfigMap/c                   data.a: 1 -> 2, data.b: 2 -> 3, data.c: 3 -> 4, data.d: 4 -> 5, … and 2 more
+`
+	if diff := cmp.Diff(want, got.out); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, flag := range []string{"-v", "--all-fields"} {
+		all := runCommand(t, nil, file, "--type", "modified", flag).out
+		if strings.Contains(all, " more") || !strings.Contains(all, "ContainersReady False") || !strings.Contains(all, "data.f: 7") {
+			t.Errorf("%s does not show all:\n%s", flag, all)
+		}
+	}
+}
+
 func TestReconciles(t *testing.T) {
 	r := newRecording(t, "deployments.apps/v1 Deployment")
 	traced(r)
