@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/recordfile"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/recorder"
 )
@@ -83,7 +84,7 @@ func openOutput(o outputOptions, header func() replay.Header, full func()) (*out
 // checkFree returns an error if there are files that a rotation would have to replace later.
 func (o *output) checkFree() error {
 	taken := o.options.path
-	if !exists(taken) || isDevice(taken) {
+	if !exists(taken) || recordfile.IsDevice(taken) {
 		if o.options.rotate == 0 {
 			return nil
 		}
@@ -112,12 +113,6 @@ func rotatedFiles(path string) ([]string, error) {
 	return out, nil
 }
 
-// isDevice reports whether a path is a named pipe or a device, which is written to rather than replaced.
-func isDevice(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0
-}
-
 // name returns the path of the file that is being written.
 func (o *output) name() string {
 	if o.number == 0 {
@@ -130,7 +125,7 @@ func (o *output) name() string {
 func (o *output) open() error {
 	o.current, o.based = counter{Writer: o.options.stdout}, false
 	if o.options.stdout == nil {
-		file, err := createFile(o.name(), o.options.force)
+		file, err := recordfile.Create(o.name(), o.options.force, "force")
 		if err != nil {
 			return err
 		}
@@ -142,30 +137,6 @@ func (o *output) open() error {
 	}
 	o.writer = writer
 	return nil
-}
-
-// createFile creates a file that only the user can read. It follows no symbolic link. What exists is replaced with
-// force.
-func createFile(path string, force bool) (*os.File, error) {
-	if isDevice(path) {
-		return os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // G304: the user names it
-	}
-	if info, err := os.Lstat(path); err == nil && force {
-		if info.IsDir() {
-			return nil, fmt.Errorf("creating the recording: %s is a directory", path)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("replacing the recording: %w", err)
-		}
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the user names it
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil, cli.WithHint(fmt.Errorf("%s exists already", path), "--force replaces it")
-	case err != nil:
-		return nil, fmt.Errorf("creating the recording: %w", err)
-	}
-	return file, nil
 }
 
 // Write implements replay.Sink.
@@ -273,7 +244,7 @@ func (o *output) close() error {
 		return errors.Join(o.explain(err), o.closeFile())
 	}
 	if o.file != nil {
-		if err := o.file.Sync(); err != nil && !isDevice(o.name()) {
+		if err := o.file.Sync(); err != nil && !recordfile.IsDevice(o.name()) {
 			return errors.Join(o.explain(err), o.closeFile())
 		}
 	}
@@ -287,7 +258,7 @@ func (o *output) discard() error {
 		return nil
 	}
 	err := o.closeFile()
-	if isDevice(o.name()) {
+	if recordfile.IsDevice(o.name()) {
 		return err
 	}
 	return errors.Join(err, os.Remove(o.name()))

@@ -8,7 +8,6 @@
 package record
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -27,8 +26,8 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/recordfile"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
 )
 
 const example = `  # Everything that workloads consist of and depend on, in the namespace, until Ctrl-C
@@ -56,8 +55,7 @@ type Flags struct {
 	duration      time.Duration
 	maxSize       string
 	rotate        string
-	redact        []string
-	noRedact      bool
+	redact        recordfile.RedactFlags
 	force         bool
 }
 
@@ -94,10 +92,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"end when this much is written, such as 500Mi; with --rotate, delete the oldest files instead")
 	flags.StringVar(&f.rotate, "rotate", "",
 		"go on in another file after this much, such as 100Mi: FILE.1, FILE.2 and so on, each a whole recording")
-	flags.StringArrayVar(&f.redact, "redact", nil,
-		"redact more than the values of Secrets: TYPE:PATH, such as configmaps:data.password or "+
-			"'*:metadata.annotations.x', or /REGEXP/ for what matches in any text; may be repeated")
-	flags.BoolVar(&f.noRedact, "no-redact", false, "record all as it is, the values of Secrets too")
+	f.redact.AddTo(flags, "")
 	flags.BoolVar(&f.force, "force", false, "replace the file if it exists")
 	f.cluster.AddTo(cmd)
 	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
@@ -110,8 +105,7 @@ type Options struct {
 	what       request
 	output     outputOptions
 	duration   time.Duration // 0 is until it is interrupted
-	redactor   *redact.Redactor
-	rules      []redact.Rule
+	redaction  recordfile.Redaction
 	// given are the flags that chose what to record, for the header.
 	given []string
 
@@ -135,7 +129,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if f.duration < 0 {
 		return nil, fmt.Errorf("--for %s is negative", f.duration)
 	}
-	if err := f.setRedactor(o); err != nil {
+	if o.redaction, err = f.redact.ToRedaction(); err != nil {
 		return nil, err
 	}
 	if o.connection, err = f.cluster.Connect(streams); err != nil {
@@ -145,7 +139,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if !f.allNamespaces {
 		o.what.namespace = o.connection.Namespace
 	}
-	o.given = f.given(args)
+	o.given = f.given(args, &o.redaction)
 	return o, nil
 }
 
@@ -195,27 +189,6 @@ func size(flag, text string) (int64, error) {
 	return quantity.Value(), nil
 }
 
-// setRedactor sets what is redacted.
-func (f *Flags) setRedactor(o *Options) error {
-	if f.noRedact {
-		if len(f.redact) > 0 {
-			return errors.New("--redact and --no-redact exclude each other")
-		}
-		return nil
-	}
-	for _, text := range f.redact {
-		rule, err := redact.ParseRule(text)
-		if err != nil {
-			return cli.WithHint(fmt.Errorf("--redact %q: %w", text, err),
-				"for example configmaps:data.password, '*:metadata.annotations.x' or '/token-[a-z0-9]+/'")
-		}
-		o.rules = append(o.rules, rule)
-	}
-	var err error
-	o.redactor, err = redact.New(rand.Reader, o.rules)
-	return err
-}
-
 // request returns what is to be recorded, but for its namespace.
 func (f *Flags) request(args []string) (request, error) {
 	out := request{labels: f.labels, fields: f.fields}
@@ -240,8 +213,7 @@ func (f *Flags) request(args []string) (request, error) {
 }
 
 // given returns the flags that chose what is recorded, and how, in the order of their names, and then the arguments.
-// The patterns of --redact are left out: they may say what they hide.
-func (f *Flags) given(args []string) []string {
+func (f *Flags) given(args []string, redaction *recordfile.Redaction) []string {
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connect.NewFlags().Config.AddFlags(connection)
 	var out []string
@@ -249,12 +221,7 @@ func (f *Flags) given(args []string) []string {
 		switch {
 		case flag.Name == "output" || flag.Name == "color" || flag.Name == "force":
 		case flag.Name == "redact":
-			for _, text := range f.redact {
-				if strings.HasPrefix(text, "/") {
-					text = "/…/"
-				}
-				out = append(out, "--redact="+text)
-			}
+			out = append(out, redaction.Options()...)
 		case flag.Name == "namespace" || connection.Lookup(flag.Name) == nil:
 			out = append(out, "--"+flag.Name+"="+flag.Value.String())
 		}

@@ -32,7 +32,11 @@ func parse(t *testing.T, args ...string) (request, []string, error) {
 			return nil //nolint:nilerr // the test returns it
 		}
 		what, err = f.request(args)
-		given = f.given(args)
+		redaction, redactErr := f.redact.ToRedaction()
+		if redactErr != nil {
+			t.Error(redactErr)
+		}
+		given = f.given(args, &redaction)
 		return nil
 	}
 	root.SetArgs(append([]string{"record"}, args...))

@@ -54,18 +54,8 @@ func (o *Options) Run(ctx context.Context) error {
 // checkRules returns an error if a rule of --redact is for no kind that is recorded: what it should hide would be
 // written.
 func (o *Options) checkRules(selections []recorder.Selection) error {
-rules:
-	for i := range o.rules {
-		for j := range selections {
-			k := &selections[j].Kind
-			stream := replay.Stream{
-				Group: k.Group, Kind: k.Kind, Resource: k.Resource, Singular: k.Singular, ShortNames: k.ShortNames,
-			}
-			if o.rules[i].Matches(&stream) {
-				continue rules
-			}
-		}
-		return cli.WithHint(fmt.Errorf("--redact %q is for no kind that is recorded", o.rules[i].String()),
+	if rule := o.redaction.Unused(selections); rule != "" {
+		return cli.WithHint(fmt.Errorf("--redact %q is for no kind that is recorded", rule),
 			"TYPE is a name of a kind as kubectl takes it, or * for all")
 	}
 	return nil
@@ -80,7 +70,7 @@ func (o *Options) header(ctx context.Context, served *connect.Cluster) (func() r
 	return func() replay.Header {
 		return replay.Header{
 			Tool: "kubectl-reconcile " + cli.Version(), Server: version, Cluster: clusterID(ctx, served),
-			Context: o.connection.Context, Start: o.clock.Now().UTC(), Redacted: o.redactor != nil, Options: o.given,
+			Context: o.connection.Context, Start: o.clock.Now().UTC(), Redacted: o.redaction.Redactor != nil, Options: o.given,
 		}
 	}, nil
 }
@@ -177,8 +167,8 @@ func (r *recording) recorderOptions() recorder.Options {
 		Sink: r.out, Clock: r.clock, Trouble: r.notes.trouble,
 		Random: rand.Float64,
 	}
-	if r.redactor != nil {
-		out.Redactor = r.redactor
+	if r.redaction.Redactor != nil {
+		out.Redactor = r.redaction.Redactor
 	}
 	if len(r.what.named) == 0 || r.what.all() {
 		out.Rediscover = func(ctx context.Context) ([]recorder.Selection, error) {

@@ -24,15 +24,7 @@ func (r *recording) startLine() string {
 	if r.output.stdout != nil {
 		to = "stdout"
 	}
-	redacted := "the values of Secrets are redacted"
-	switch {
-	case r.redactor == nil:
-		redacted = "nothing is redacted, the values of Secrets are in it"
-	case len(r.rules) > 0:
-		redacted = "the values of Secrets and what " + cli.Plural(len(r.rules), "rule") + " of --redact " +
-			cli.PluralOf(len(r.rules), "names", "name") + " are redacted"
-	}
-	return fmt.Sprintf("recording %s of %s to %s; %s", where, r.connection.Endpoint(), to, redacted)
+	return fmt.Sprintf("recording %s of %s to %s; %s", where, r.connection.Endpoint(), to, r.redaction.Text())
 }
 
 // liveLine returns the text that is shown while it records.

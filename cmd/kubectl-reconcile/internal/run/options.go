@@ -29,9 +29,12 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	o := &session.Options{
 		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events,
 		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", TraceFile: f.session.TraceFile,
-		Record:    f.session.Record,
 		Telemetry: f.session.Telemetry.ToTelemetry(), Streams: streams, Progress: progress,
 		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
+	}
+	var err error
+	if o.Record, err = f.session.Record.ToRecording(); err != nil {
+		return nil, err
 	}
 	if f.quiet {
 		o.Detail = render.Quiet
@@ -119,7 +122,10 @@ func (f *Flags) setCluster(o *session.Options) error {
 			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,
 		},
 	}
-	o.Target, o.RecordNamespaces = c, scope.Namespaces
+	o.Target = c
+	if o.Record != nil {
+		o.Record.Namespaces = scope.Namespaces
+	}
 	switch {
 	case f.write.write:
 		o.Writes = session.WriteCluster

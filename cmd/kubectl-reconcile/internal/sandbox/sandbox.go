@@ -115,11 +115,15 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if err := f.setCopy(target, streams, args); err != nil {
 		return nil, err
 	}
+	record, err := f.session.Record.ToRecording()
+	if err != nil {
+		return nil, err
+	}
 	return &session.Options{
 		Target: target, SimulatedNodes: sandbox.Nodes,
 		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
-		Record:    f.session.Record,
+		Record:    record,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
 		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
 		Clock: clock.RealClock{},

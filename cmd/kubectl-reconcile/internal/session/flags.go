@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/recordfile"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/telemetry"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -22,8 +23,8 @@ type Flags struct {
 	Controllers string
 	Workers     int
 	TraceFile   string
-	// Record is the file of --record.
-	Record string
+	// Record are --record and what belongs to it.
+	Record RecordFlags
 	Color  render.ColorMode
 	// Verbosity counts -v.
 	Verbosity int
@@ -54,15 +55,13 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 		"how long a simulated pod runs before it is ready")
 	f.addControllerFlags(flags)
 	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
-	flags.StringVar(&f.Record, "record", "",
-		"record what the API says about objects, and the trace, in this file, which must not exist yet; see `record`")
+	f.Record.addTo(cmd)
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
-	_ = cmd.MarkFlagFilename("record")
 	completeControllers(cmd)
 }
 
@@ -106,7 +105,7 @@ func (f *Flags) Validate() error {
 	case f.podReadyAfter < 0:
 		return negative("pod-ready-after", f.podReadyAfter)
 	}
-	if err := f.Telemetry.validate(); err != nil {
+	if err := errors.Join(f.Telemetry.validate(), f.Record.validate()); err != nil {
 		return err
 	}
 	return f.Rates.validate()
@@ -140,6 +139,46 @@ func (f *Flags) SandboxOptions() (runlocal.Options, error) {
 		Burst:           f.Rates.Burst(),
 		Resync:          f.Rates.Resync,
 	}, nil
+}
+
+// RecordFlags are --record and what belongs to it.
+type RecordFlags struct {
+	path   string
+	redact recordfile.RedactFlags
+	force  bool
+}
+
+// forceFlag is not named force: that of run lets controllers write beside others.
+const forceFlag = "record-force"
+
+func (f *RecordFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.path, "record", "",
+		"record what the API says about objects, and the trace, in this file, which must not exist yet; see `record`")
+	f.redact.AddTo(flags, "with --record, ")
+	flags.BoolVar(&f.force, forceFlag, false, "with --record, replace the file if it exists")
+	_ = cmd.MarkFlagFilename("record")
+}
+
+func (f *RecordFlags) validate() error {
+	given := f.redact.Given()
+	if f.force {
+		given = forceFlag
+	}
+	if f.path == "" && given != "" {
+		return cli.WithHint(fmt.Errorf("--%s needs --record", given), "--record FILE records the session")
+	}
+	_, err := f.redact.ToRedaction()
+	return err
+}
+
+// ToRecording returns what is to be recorded; nil if nothing is.
+func (f *RecordFlags) ToRecording() (*Recording, error) {
+	if f.path == "" {
+		return nil, nil
+	}
+	redaction, err := f.redact.ToRedaction()
+	return &Recording{path: f.path, force: f.force, redaction: redaction}, err
 }
 
 // RateFlags say how fast controllers may send requests, and how often they get all objects again.

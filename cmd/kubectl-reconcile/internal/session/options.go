@@ -44,10 +44,8 @@ type Options struct {
 	Quiet, JSON bool
 	// TraceFile is the path of a file that gets the trace too; empty for none.
 	TraceFile string
-	// Record is the path of a recording to write, which must not exist; empty for none. RecordNamespaces are those that
-	// are recorded; none is all.
-	Record           string
-	RecordNamespaces []string
+	// Record is a recording to write; nil for none.
+	Record *Recording
 	// Telemetry is served while the session runs; nil serves nothing.
 	Telemetry *Telemetry
 	// Grace bounds what is done after an interrupt.

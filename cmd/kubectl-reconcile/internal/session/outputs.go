@@ -74,7 +74,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.file = file
 		out.buffer(&failing{file.Writer, o.TraceFile, fail})
 	}
-	if o.Record != "" {
+	if o.Record != nil {
 		recording, err := openRecording(o, fail)
 		if err != nil {
 			return nil, errors.Join(err, out.close(nil))

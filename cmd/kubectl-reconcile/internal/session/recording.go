@@ -2,24 +2,33 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/recordfile"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/recorder"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
+
+// Recording is a recording to write.
+type Recording struct {
+	// Namespaces are those that are recorded; none is all.
+	Namespaces []string
+
+	path      string
+	force     bool // an existing file is replaced
+	redaction recordfile.Redaction
+}
 
 // recording is the file of --record: what the API of the session says about objects, and the trace.
 type recording struct {
@@ -38,22 +47,15 @@ type recording struct {
 
 // openRecording creates the file. fail ends the run when it cannot be written any more.
 func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error) {
-	redactor, err := redact.New(rand.Reader, nil)
+	redactor := o.Record.redaction.Redactor
+	file, err := recordfile.Create(o.Record.path, o.Record.force, forceFlag)
 	if err != nil {
 		return nil, err
 	}
-
-	file, err := os.OpenFile(o.Record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil, cli.WithHint(fmt.Errorf("%s exists already", o.Record),
-			"a recording replaces no file: name another one, or delete it")
-	case err != nil:
-		return nil, fmt.Errorf("creating the recording: %w", err)
-	}
 	r := &recording{o: o, fail: fail, file: file, done: make(chan struct{})}
 	header := replay.Header{
-		Tool: "kubectl-reconcile " + cli.Version(), Start: o.Clock.Now().UTC(), Redacted: true,
+		Tool: "kubectl-reconcile " + cli.Version(), Start: o.Clock.Now().UTC(), Redacted: redactor != nil,
+		Options: o.Record.redaction.Options(),
 	}
 	if !o.onCluster() {
 		header.Server = api.KubernetesVersion()
@@ -62,12 +64,15 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	if err != nil {
 		return nil, errors.Join(r.incomplete(err), file.Close())
 	}
-	r.recorder, err = recorder.New(recorder.Options{
-		Sink: r.writer, Clock: clock.RealClock{}, Redactor: redactor,
+	options := recorder.Options{
+		Sink: r.writer, Clock: clock.RealClock{},
 		Rediscover: func(ctx context.Context) ([]recorder.Selection, error) { return r.choose(ctx) },
-		Random:     mathrand.Float64,
-	})
-	if err != nil {
+		Random:     rand.Float64,
+	}
+	if redactor != nil {
+		options.Redactor = redactor
+	}
+	if r.recorder, err = recorder.New(options); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return r, nil
@@ -78,12 +83,15 @@ func (r *recording) incomplete(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Errorf("writing the recording to %s, which is cut off: %w", r.o.Record, err)
+	return fmt.Errorf("writing the recording to %s, which is cut off: %w", r.o.Record.path, err)
 }
 
 // Record implements trace.Sink.
 func (r *recording) Record(e *trace.Event) {
 	line, err := e.MarshalJSON()
+	if redactor := r.o.Record.redaction.Redactor; err == nil && redactor != nil {
+		line, err = redactor.RedactTrace(line)
+	}
 	if err == nil {
 		err = r.recorder.Trace(line)
 	}
@@ -101,11 +109,14 @@ func (r *recording) start(ctx context.Context, session *runlocal.Session, out *O
 		if err != nil {
 			return nil, err
 		}
-		return recorder.Choose(kinds, recorder.Choice{Namespaces: r.o.RecordNamespaces}), nil
+		return recorder.Choose(kinds, recorder.Choice{Namespaces: r.o.Record.Namespaces}), nil
 	}
 	selections, err := r.choose(ctx)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
+	}
+	if rule := r.o.Record.redaction.Unused(selections); rule != "" { // the session may define such a kind later
+		out.Warnf("--redact %q is for no kind that is recorded so far", rule)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // to the last event of the session, see stop
 	r.cancel = cancel
@@ -123,7 +134,7 @@ func (r *recording) start(ctx context.Context, session *runlocal.Session, out *O
 	case <-ctx.Done():
 		return nil
 	}
-	out.Notef("recording to %s; the values of Secrets are redacted", r.o.Record)
+	out.Notef("recording to %s; %s", r.o.Record.path, r.o.Record.redaction.Text())
 	var missing []cluster.Incomplete
 	for _, t := range r.recorder.Troubles() {
 		missing = append(missing, t.Incomplete)
