@@ -101,13 +101,25 @@ func (r *programRun) conclude(ev *event, timed bool) {
 		r.end(id, other.write, ev)
 		return
 	}
-	r.judge(r.firstPassed(id, ev), timed)
-	if n := len(k.result.Missing); n > 0 {
-		missing := r.firstPassed(id, ev)
-		k.result.Missing[n-1].Causes = r.causeOf(id, missing)
-		if at := slices.Index(r.passed[id], missing); at >= 0 {
-			r.passed[id][at] = ev // which is not compared, as the key has ended
-		}
+	missing := r.firstPassed(id, ev)
+	r.judgeMissing(id, missing, timed)
+	if at := slices.Index(r.passed[id], missing); at >= 0 {
+		r.passed[id][at] = ev // which is not compared, as the key has ended
+	}
+}
+
+// judgeMissing judges a write that was recorded and was not made: it ends the comparison of the key, unless it was made
+// by a timer. r.mu must be held.
+func (r *programRun) judgeMissing(id keyID, ev *event, timed bool) {
+	k := r.key(id)
+	before := len(k.result.Missing)
+	if ev.verb == VerbUpdateStatus && !timed && !k.ended {
+		k.result.Missing = append(k.result.Missing, recordedWrite(ev, true)) // no later one has made up for it
+	} else {
+		r.judge(ev, timed)
+	}
+	if len(k.result.Missing) > before {
+		k.result.Missing[before].Causes = r.causeOf(id, ev)
 		k.ended = true
 	}
 }
@@ -184,7 +196,7 @@ func (r *programRun) finish(ctx context.Context) error {
 	}
 	for id, passed := range r.passed {
 		for _, ev := range passed {
-			r.judge(ev, false) // what would make up for them is not compared
+			r.judgeMissing(id, ev, false) // nothing has made up for it
 		}
 		delete(r.passed, id)
 	}
