@@ -22,5 +22,6 @@
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
 // the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has
 // put off by a timer are reconciled when that ends, and tried before, beside each event, as the recorded controller may
-// have been woken a little earlier. If it waits for timers, the time between events passes as it was recorded.
+// have been woken a little earlier. While a controller waits for timers, the time between events passes as it was
+// recorded, as it reckons from times in objects.
 package compare

@@ -27,10 +27,11 @@ type Options struct {
 	Controllers []controllers.Controller
 	// From is the moment whose state the run begins with; the zero value is the start of the recording.
 	From replay.Moment
-	// Sinks get the trace of the run. It may be nil.
+	// Sinks get the trace of the run, and before it that of one that was ended because a controller waited for a timer.
+	// It may be nil.
 	Sinks []trace.Sink
-	// MaxWait is the longest time of a recorded pause that is waited for, where a timer of a controller ends in it; 0
-	// is 15 seconds. Timers that end later do not end in the run.
+	// MaxWait is for how long a timer of a controller is waited for; 0 is 15 seconds. Those that end later do not end in
+	// the run.
 	MaxWait time.Duration
 	// Patience is how long, in recorded time, a key waits for its next effect before it is reconciled without one; 0 is
 	// one second.
@@ -70,8 +71,8 @@ func (e *UncomparableError) Error() string {
 	return fmt.Sprintf("which writes are those of %s is not known", e.Controller)
 }
 
-// Run plays the recording with the controllers. The result does not depend on how fast the machine is, but for keys
-// that a controller has put off by a timer: see the package comment.
+// Run plays the recording with the controllers. The result does not depend on how fast the machine is, as long as it is
+// fast enough for what was recorded while controllers waited for timers: see the package comment.
 func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, error) {
 	if o.From == (replay.Moment{}) {
 		o.From = replay.Moment{Start: true}

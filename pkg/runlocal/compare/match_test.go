@@ -1,0 +1,99 @@
+package compare
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// TestStatusesInARow: a status that was recorded later answers a write if those before it need not have been seen.
+func TestStatusesInARow(t *testing.T) {
+	deployments := replay.Stream{Group: "apps", Resource: "deployments"}
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	status := func(after time.Duration, replicas int64) *event {
+		return &event{
+			record: &replay.Record{Name: "web", Time: start.Add(after)}, stream: &deployments, verb: VerbUpdateStatus,
+			content: fields{"status": map[string]any{"replicas": replicas}},
+		}
+	}
+	other := &event{
+		record: &replay.Record{Name: "web-1", Time: start},
+		stream: &replay.Stream{Group: "apps", Resource: "replicasets"}, verb: VerbUpdate,
+	}
+	one, two, late := status(0, 1), status(100*time.Millisecond, 2), status(5*time.Second, 2)
+	played := status(0, 0)
+	played.played = true
+	for _, tc := range []struct {
+		effects []*event
+		when    moment
+		want    outcome
+		event   *event
+		reason  string
+	}{
+		{[]*event{two}, early, same, two, "it is the next"},
+		{[]*event{played, one, two}, early, same, two, "both were written within a second: the first may not be seen"},
+		{[]*event{other, one, two}, early, same, two, "what comes before the first is of another sort"},
+		{[]*event{one, other, two}, early, premature, nil, "something else was written between"},
+		{[]*event{one, other, two}, due, merged, one, "something else must be written between"},
+		{[]*event{one, late}, early, premature, nil, "there was time to see the first"},
+		{[]*event{one, late}, due, same, late, "the first was not written"},
+		{[]*event{one}, early, premature, nil, "it may come"},
+		{[]*event{one}, due, different, one, "it does not come"},
+	} {
+		w := &write{
+			verb: VerbUpdateStatus, object: trace.Object{Group: "apps", Resource: "deployments", Name: "web"},
+			content: two.content,
+		}
+		if got, ev := match(w, tc.effects, tc.when, one); got != tc.want || ev != tc.event {
+			t.Errorf("outcome %d of %s, want %d of %s: %s", got, ev, tc.want, tc.event, tc.reason)
+		}
+	}
+}
+
+// TestOtherNode: a pod that a DaemonSet makes beside an old one may be made on any node where the old ones are alike.
+func TestOtherNode(t *testing.T) {
+	pod := func(name, node, image, phase string) fields {
+		return yamlFields(t, `
+metadata:
+  name: `+name+`
+  namespace: shop
+  ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u1, controller: true}]
+spec:
+  containers: [{name: c, image: `+image+`}]
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [`+node+`]}]}]
+status: {phase: `+phase+`}
+`)
+	}
+	for _, tc := range []struct {
+		image  string // of the new pod
+		node   string // that it is made on, while node-1 was recorded
+		want   bool
+		reason string
+	}{
+		{"a:2", "node-2", true, "the old pods are alike"},
+		{"a:2", "node-3", false, "the old pod there has not started"},
+		{"a:2", "node-4", false, "no old pod is there"},
+		{"a:3", "node-2", false, "the image is another, too"},
+	} {
+		r := &run{objects: map[objectID]*objectState{}}
+		for name, old := range map[string]fields{
+			"one": pod("one", "node-1", "a:1", "Running"), "two": pod("two", "node-2", "a:1", "Running"),
+			"three": pod("three", "node-3", "a:1", "Pending"),
+		} {
+			r.object(objectID{core("pods"), "shop", name}).current = old
+		}
+		recorded := &event{verb: VerbCreate, content: contentOf(pod("new", "node-1", "a:2", "Pending"), VerbCreate)}
+		w := &write{
+			verb: VerbCreate, object: trace.Object{Resource: "pods", Namespace: "shop"},
+			content: contentOf(pod("new", tc.node, tc.image, "Pending"), VerbCreate),
+		}
+		if got := r.isOtherNode(w, recorded); got != tc.want {
+			t.Errorf("%s on %s: %t, want %t: %s", tc.image, tc.node, got, tc.want, tc.reason)
+		}
+	}
+}
