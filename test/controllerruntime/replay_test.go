@@ -186,8 +186,30 @@ func TestReplay(t *testing.T) {
 			if text := got.first(); text != test.want {
 				t.Errorf("first difference: %s\nwant: %s", text, test.want)
 			}
+
+			accepted := copyFile(t, file)
+			got, code = replay(t, accepted, []string{"--accept"}, operator, "-bug", test.bug)
+			if code != 0 || !got.Same {
+				t.Errorf("what was accepted differs: exit code %d: %+v", code, got.Counts)
+			}
+			if got, code = replay(t, accepted, nil, operator); code != 1 || got.Same {
+				t.Errorf("the operator without the bug is the same as with it: exit code %d: %+v", code, got.Counts)
+			}
 		})
 	}
+}
+
+func copyFile(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.rec")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // first describes the first difference.
@@ -207,7 +229,9 @@ func (c *comparison) first() string {
 	return strings.Join(append(out, "none")[:1], "")
 }
 
-func (w *comparedWrite) what() string { return w.Verb + " " + w.Object.ObjectKind + " " + w.Object.Name }
+func (w *comparedWrite) what() string {
+	return w.Verb + " " + w.Object.ObjectKind + " " + w.Object.Name
+}
 
 // String returns what was written, and for what.
 func (w *comparedWrite) String() string {

@@ -63,9 +63,19 @@ func (r *run) playEvent(ev *event) {
 		return
 	}
 	ev.played = true
+	if r.rebase != nil {
+		there, err := r.rebase(ev)
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		if !there {
+			r.drop(ev)
+			return
+		}
+	}
 	r.note("play %s", ev)
 	object := r.object(ev.objectID())
-	object.coming = slices.DeleteFunc(object.coming, func(one *event) bool { return one == ev })
+	r.drop(ev)
 	data, obj, err := r.shifted(ev)
 	if err == nil {
 		err = r.deliver(ev, data)
@@ -76,6 +86,12 @@ func (r *run) playEvent(ev *event) {
 	if object.current = obj; ev.isDeletion() {
 		object.current = nil
 	}
+}
+
+// drop takes an event from those that are to come. r.mu must be held.
+func (r *run) drop(ev *event) {
+	object := r.object(ev.objectID())
+	object.coming = slices.DeleteFunc(object.coming, func(one *event) bool { return one == ev })
 }
 
 // The texts of refusals.

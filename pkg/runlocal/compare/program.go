@@ -116,6 +116,13 @@ func (e *NoWritesError) Error() string {
 // Writes that were not recorded are refused as conflicts, so that the program tries again with what it sees then. They
 // count if it still makes them after everything has come that was recorded before.
 func RunProgram(ctx context.Context, recording replay.Recording, p Program, o ProgramOptions) (*Result, error) {
+	return runProgram(ctx, recording, p, o, nil)
+}
+
+// runProgram is RunProgram, and with accepted, which is filled, Accept.
+func runProgram(
+	ctx context.Context, recording replay.Recording, p Program, o ProgramOptions, accepted *Accepted,
+) (*Result, error) {
 	if o.From == (replay.Moment{}) {
 		o.From = replay.Moment{Start: true}
 	}
@@ -139,6 +146,10 @@ func RunProgram(ctx context.Context, recording replay.Recording, p Program, o Pr
 		return nil, found.none()
 	}
 	r := newProgramRun(loaded, p, o)
+	if accepted != nil {
+		r.acceptor = newAcceptor(r, accepted)
+		r.rebase = r.acceptor.rebase
+	}
 	return r.play(ctx, recording)
 }
 
@@ -148,20 +159,22 @@ type programRun struct {
 	program Program
 	options ProgramOptions
 	server  *playback.Server
-	streams map[schema.GroupResource]*replay.Stream
+	// acceptor is nil unless what differs is accepted.
+	acceptor *acceptor
+	streams  map[schema.GroupResource]*replay.Stream
 	// woken holds a token when a write was answered, or a watch was begun.
 	woken chan struct{}
 
 	// What follows is guarded by run.mu.
 
 	refused    map[keyID]*refusedWrite
-	kept       map[objectID]bool // objects that nothing was recorded of, and that the program has made all the same
+	kept       map[objectID]bool  // objects that nothing was recorded of, and that the program has made all the same
 	passed     map[keyID][]*event // statuses in between that were not written, and that a later one may make up for
-	played     int       // how many events were played
-	playedAt   time.Time // when an event was played last
-	watches    int       // that the program has begun
-	readAt     time.Time // when it began to list or watch last
-	answeredAt time.Time // when it wrote last
+	played     int                // how many events were played
+	playedAt   time.Time          // when an event was played last
+	watches    int                // that the program has begun
+	readAt     time.Time          // when it began to list or watch last
+	answeredAt time.Time          // when it wrote last
 }
 
 // refusedWrite is a write that was refused and may come again.

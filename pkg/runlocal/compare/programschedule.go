@@ -93,6 +93,16 @@ func (r *programRun) conclude(ev *event, timed bool) {
 		r.result.Unattributed++
 		return
 	}
+	if r.acceptor != nil && !timed {
+		if other := r.refused[id]; other != nil && other.due {
+			delete(r.refused, id)
+			r.acceptor.other(other.write, ev)
+		}
+		if !ev.played {
+			r.acceptor.missing(ev)
+		}
+		return
+	}
 	if !timed && ev.verb == VerbUpdateStatus && r.isPassing(k, ev) {
 		r.passed[id] = append(r.passed[id], ev)
 		return
@@ -192,6 +202,10 @@ func (r *programRun) finish(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, one := range r.refused {
+		if r.acceptor != nil {
+			r.acceptor.other(one.write, nil)
+			continue
+		}
 		r.end(id, one.write, nil)
 	}
 	for id, passed := range r.passed {
@@ -250,6 +264,13 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 		return out
 	}
 	refused := r.refuse(w, when == due)
+	if r.acceptor != nil && (found != premature || r.moment == due && r.isUnknown(w)) && r.isConfirmed(refused) {
+		delete(r.refused, w.keyID)
+		if found != different {
+			ev = nil
+		}
+		return r.acceptor.other(w, ev)
+	}
 	if w.verb == VerbCreate && r.isUnknown(w) && r.moment != early && r.isConfirmed(refused) {
 		// Nothing that was recorded depends on it: so the program can go on.
 		r.end(w.keyID, w, nil)

@@ -160,6 +160,8 @@ type run struct {
 	timed   bool // as much time passes between events as was recorded, but for whole seconds
 	// deliver makes the API send an event, whose object has times of the run.
 	deliver func(ev *event, object []byte) error
+	// rebase changes an event before it is played, and reports whether it is to be played; nil changes none.
+	rebase func(ev *event) (bool, error)
 	// named returns the object that a key names; zero if that is not known.
 	named func(keyID) trace.Object
 

@@ -59,7 +59,11 @@ func (t *timeline) move(last, recorded, now time.Time) {
 
 // shift returns an object with its times moved: those of its metadata and status, and where else the API or controllers
 // write times. Those in annotations and templates stay: they are what somebody has written.
-func (t *timeline) shift(data []byte) ([]byte, error) {
+func (t *timeline) shift(data []byte) ([]byte, error) { return shiftWith(data, t.at) }
+
+// shiftWith returns an object with what a function returns for each of these times.
+func shiftWith(data []byte, move func(time.Time) time.Time) ([]byte, error) {
+	t := mover(move)
 	obj, err := parse(data)
 	if err != nil {
 		return nil, err
@@ -87,8 +91,11 @@ func (t *timeline) shift(data []byte) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
+// mover moves times.
+type mover func(time.Time) time.Time
+
 // value returns a value with all times in it moved. It changes maps and lists in place.
-func (t *timeline) value(v any) any {
+func (t mover) value(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
@@ -107,12 +114,12 @@ func (t *timeline) value(v any) any {
 }
 
 // text moves a time, and keeps how precise it is.
-func (t *timeline) text(text string) string {
+func (t mover) text(text string) string {
 	when, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return text
 	}
-	moved := t.at(when).UTC()
+	moved := t(when).UTC()
 	layout := "2006-01-02T15:04:05Z"
 	switch len(text) {
 	case len("2006-01-02T15:04:05.000000Z"):

@@ -81,9 +81,10 @@ func newClient(config *rest.Config, options client.Options, bug string) (client.
 				*deployment.Spec.Replicas++
 			}
 			if ok && bug == "extra" {
-				extra := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-					Namespace: *deployment.Namespace, Name: *deployment.Name + "-extra",
-				}}
+				extra := &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: *deployment.Namespace, Name: *deployment.Name + "-extra"},
+					Data:       map[string]string{"wanted": "by nobody"},
+				}
 				if err := client.IgnoreAlreadyExists(c.Create(ctx, extra)); err != nil {
 					return err
 				}

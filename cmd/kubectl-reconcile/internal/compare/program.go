@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,9 +38,6 @@ func (f *ProgramFlags) AddTo(cmd *cobra.Command) {
 		"with --serve -- COMMAND, write what COMMAND does to the recording, in the place of what was recorded of it")
 }
 
-// Names are the names of the flags.
-func (f *ProgramFlags) Names() []string { return []string{"manager", "accept"} }
-
 // Accepts reports whether the recording is to be written.
 func (f *ProgramFlags) Accepts() bool { return f.accept }
 
@@ -50,6 +48,8 @@ type ProgramView struct {
 	Command []string
 	// Serve has the flags of the server.
 	Serve *serve.Flags
+	// File is the recording, which is written with --accept.
+	File string
 }
 
 // Run compares what a program writes with the recording, and prints what came out. The error is cli.ErrSilentExit if
@@ -80,13 +80,88 @@ func (f *ProgramFlags) Run(
 		},
 	}
 	o := compare.ProgramOptions{From: view.At, Listen: view.Serve.Address()}
-	result, again, err := runTwice(ctx, streams, strings.Join(view.Command, " "), func() (*compare.Result, error) {
+	command := strings.Join(view.Command, " ")
+	if f.accept {
+		progress, _ := cli.WithProgress(streams, true)
+		end := progress.Show(ctx, cli.ProgressText("running %s on the recording, to accept what it does", command))
+		accepted, err := compare.Accept(ctx, recording, program, o)
+		end()
+		if err != nil {
+			return errors.Join(programError(err, log), interruption(ctx))
+		}
+		if recording, err = view.accept(streams, recording, accepted); err != nil {
+			return err
+		}
+	}
+	result, again, err := runTwice(ctx, streams, command, func() (*compare.Result, error) {
 		return compare.RunProgram(ctx, recording, program, o)
 	})
 	if err != nil {
 		return errors.Join(programError(err, log), interruption(ctx))
 	}
 	return view.print(streams, result, again)
+}
+
+// accept writes the recording with what was accepted, and returns the new one, which the caller need not close. If there
+// is nothing to change it is the old one.
+func (v *ProgramView) accept(
+	streams genericiooptions.IOStreams, recording replay.Recording, accepted *compare.Accepted,
+) (replay.Recording, error) {
+	if accepted.IsEmpty() {
+		_, err := fmt.Fprintf(streams.ErrOut, "%s: nothing to accept\n", v.File)
+		return recording, err
+	}
+	data, err := encode(recording, accepted)
+	if err == nil {
+		err = replaceFile(v.File, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", v.File, err)
+	}
+	if _, err := fmt.Fprintf(streams.ErrOut, "%s: %d changed, %d added, %d removed\n", v.File, accepted.Changed,
+		accepted.Added, accepted.Removed); err != nil {
+		return nil, err
+	}
+	return replay.Open(bytes.NewReader(data), int64(len(data)), replay.ReaderOptions{})
+}
+
+// encode returns the file of a recording with what was accepted.
+func encode(recording replay.Recording, accepted *compare.Accepted) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := replay.NewWriter(&out, recording.Header(), replay.WriterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := accepted.Write(recording, w); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// replaceFile replaces a file as a whole: if it fails, the file is as it was.
+func replaceFile(path string, data []byte) (err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
 }
 
 // programError adds advice to the error of a program that could not be compared, and what it printed last.

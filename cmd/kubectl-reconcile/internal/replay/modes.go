@@ -160,6 +160,9 @@ func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStrea
 	if err != nil {
 		return err
 	}
+	if isStream(recording.Header()) {
+		return errors.Join(f.runOnStream(ctx, streams, recording), closeFiles())
+	}
 	view, err := f.view(streams, recording)
 	if err == nil {
 		err = f.compare.Run(ctx, streams, recording, view)
@@ -169,15 +172,37 @@ func (f *Flags) runCompare(ctx context.Context, streams genericiooptions.IOStrea
 
 // runProgram lets a program run on the recording.
 func (f *Flags) runProgram(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
+	if f.program.Accepts() {
+		if err := canBeWritten(args); err != nil {
+			return err
+		}
+	}
 	recording, closeFiles, err := input.Open(ctx, streams, args)
 	if err != nil {
 		return err
 	}
 	view, err := f.view(streams, recording)
 	if err == nil {
-		err = f.program.Run(ctx, streams, recording, compare.ProgramView{View: view, Command: command, Serve: &f.serve})
+		err = f.program.Run(ctx, streams, recording, compare.ProgramView{
+			View: view, Command: command, Serve: &f.serve, File: args[0],
+		})
 	}
 	return errors.Join(err, closeFiles())
+}
+
+// canBeWritten returns an error if --accept cannot write its result in the place of the inputs.
+func canBeWritten(args []string) error {
+	if len(args) > 1 || args[0] == "-" {
+		return cli.WithHint(errors.New("--accept needs one file"), "it writes the recording that it reads")
+	}
+	file, err := replay.OpenFile(args[0], replay.ReaderOptions{})
+	if errors.As(err, new(*replay.NotRecordingError)) {
+		return cli.WithHint(err, "--accept writes recordings of `record`; export what other tools have written again")
+	}
+	if err != nil {
+		return nil // which opening it as an input finds too, and says better
+	}
+	return file.Close()
 }
 
 // view returns how a comparison is printed.
