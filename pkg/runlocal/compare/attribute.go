@@ -107,6 +107,12 @@ type known interface {
 	list(resource schema.GroupResource, namespace string) []fields
 }
 
+// foreseeing is a known that can also tell what comes.
+type foreseeing interface {
+	// next returns an object as its next event shows it; nil if there is none.
+	next(resource schema.GroupResource, namespace, name string) fields
+}
+
 // effect says which controller made a change, and for which key of its queue.
 type effect struct {
 	controller string

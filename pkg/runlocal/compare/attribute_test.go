@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ metadata:
 `
 	byUser = `  managedFields: [{manager: kubectl-create, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:labels": {"f:app": {}}}}}]
 `
+	released = "metadata: {name: web-1-abcde, namespace: shop, labels: {app: web}}"
 	deleting = "  deletionTimestamp: \"2026-01-02T03:04:05Z\"\n"
 )
 
@@ -120,6 +122,26 @@ spec: {replicas: ` + replicas + `}
 			key: "shop/web-1", reason: "only its controller writes it",
 		},
 		{
+			name: "pod released", resource: core("pods"), before: podOfRS, after: released, state: replicaSet("1"),
+			want: isEffect, controller: "replicaset", key: "shop/web-1", reason: "the ReplicaSet stays",
+		},
+		{
+			name: "pod orphaned", resource: core("pods"), before: podOfRS, after: released,
+			state: "metadata: {name: web-1, namespace: shop, uid: u1, deletionTimestamp: \"2026-01-02T03:04:05Z\"}",
+			want:  isUnattributed, reason: "the garbage collector removes an owner that is deleted",
+		},
+		{
+			name: "revision", resource: apps("deployments"),
+			before: "metadata: {name: web, annotations: {deployment.kubernetes.io/revision: \"1\"}}",
+			after:  "metadata: {name: web, annotations: {deployment.kubernetes.io/revision: \"2\"}}",
+			want:   isEffect, controller: "deployment", key: "shop/web-1", reason: "it is the controller's annotation",
+		},
+		{
+			name: "annotation removed", resource: apps("deployments"),
+			before: "metadata: {name: web, annotations: {example.com/a: b}}", after: "metadata: {name: web}",
+			want: isInput, reason: "the controller writes other annotations",
+		},
+		{
 			name: "no change", resource: apps("replicasets"), before: replicaSet("1"), after: replicaSet("1"),
 			want: isInput, reason: "an event without a change is no write",
 		},
@@ -146,6 +168,49 @@ spec: {replicas: ` + replicas + `}
 					tc.controller, tc.key, tc.reason)
 			}
 		})
+	}
+}
+
+// TestEndingJob: a Job's pods are deleted before the Job says that it ends, and only what comes next tells why.
+func TestEndingJob(t *testing.T) {
+	const job = "metadata: {name: pi, namespace: shop, uid: j1}\nspec: {parallelism: 3}\n"
+	pod := yamlFields(t, `
+metadata:
+  name: pi-0
+  namespace: shop
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: pi, uid: j1, controller: true}]
+`)
+	jobs := &replay.Stream{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true}
+	pods := &replay.Stream{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
+	shown := func(stream *replay.Stream, name, text string) *event {
+		object, err := json.Marshal(yamlFields(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &event{stream: stream, record: &replay.Record{Namespace: "shop", Name: name, Object: object}}
+	}
+	const ending = job + "status: {conditions: [{type: SuccessCriteriaMet, status: \"True\"}]}"
+	deletion := shown(pods, "pi-0", "metadata: {name: pi-0}")
+	for _, tc := range []struct {
+		events []*event
+		want   verdict
+		reason string
+	}{
+		{[]*event{deletion, shown(jobs, "pi", ending)}, isEffect, "the status says next that the Job ends"},
+		{
+			[]*event{deletion, shown(jobs, "other", ending), shown(jobs, "pi", job+"status: {active: 2}"),
+				shown(jobs, "pi", ending)},
+			isUnattributed, "the Job does not end next",
+		},
+		{[]*event{shown(jobs, "pi", ending), deletion}, isUnattributed, "the Job says nothing any more"},
+	} {
+		state := index{}
+		state.set(&event{stream: jobs, record: &replay.Record{Namespace: "shop", Name: "pi"}}, yamlFields(t, job))
+		c := newChange(core("pods"), "shop", "pi-0", pod, nil)
+		got, _ := attribute([]string{"job"}, upcoming{state, &recorded{events: tc.events}, deletion}, c)
+		if got != tc.want {
+			t.Errorf("verdict %d, want %d: %s", got, tc.want, tc.reason)
+		}
 	}
 }
 

@@ -304,5 +304,26 @@ func (l *recorded) who(compared []string, state known, ev *event, c *change) (ve
 		return isInput, effect{}
 	}
 	untraced := slices.DeleteFunc(slices.Clone(compared), func(name string) bool { return l.writes.traced[name] })
-	return attribute(untraced, state, c)
+	return attribute(untraced, upcoming{state, l, ev}, c)
+}
+
+// upcoming is what is known at an event, and what comes after it.
+type upcoming struct {
+	known
+	of *recorded
+	at *event
+}
+
+// next implements foreseeing.
+func (u upcoming) next(resource schema.GroupResource, namespace, name string) fields {
+	for _, ev := range u.of.events[slices.Index(u.of.events, u.at)+1:] {
+		if ev.stream.GroupResource() == resource && ev.record.Namespace == namespace && ev.record.Name == name {
+			obj, err := parse(ev.record.Object)
+			if err != nil {
+				return nil // attribute says so when it comes to the event
+			}
+			return obj
+		}
+	}
+	return nil
 }

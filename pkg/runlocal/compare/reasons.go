@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,22 +104,40 @@ func newestRevision(state known, owner fields) fields {
 	return newest
 }
 
-// jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants.
+// jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants. The controller deletes the
+// pods of a job that is to end before it writes so in the status.
 func jobDeletes(state known, c *change) bool {
 	owner := standingOwner(state, c)
 	if owner == nil {
 		return false
 	}
-	for _, condition := range owner.maps("status", "conditions") {
+	ends := isEnding(owner)
+	if later, ok := state.(foreseeing); ok && !ends {
+		ends = isEnding(later.next(batch("jobs"), c.namespace, owner.text("metadata", "name")))
+	}
+	return ends || owner.at("spec", "suspend") == true ||
+		int64(len(activePods(state, c, owner))) > owner.number(1, "spec", "parallelism")
+}
+
+// isEnding reports whether a job has ended, or has what makes it end.
+func isEnding(job fields) bool {
+	return slices.ContainsFunc(job.maps("status", "conditions"), func(condition fields) bool {
 		switch condition.text("type") {
 		case "Complete", "Failed", "FailureTarget", "SuccessCriteriaMet":
-			if condition.text("status") == "True" {
-				return true
-			}
+			return condition.text("status") == "True"
 		}
+		return false
+	})
+}
+
+// notOrphaned reports whether the change is none of the garbage collector, which removes an owner that is deleted from
+// what is to stay.
+func notOrphaned(state known, c *change) bool {
+	owner := c.before.controllerOwner()
+	if owner == nil || c.after.controllerOwner() != nil {
+		return true
 	}
-	return owner.at("spec", "suspend") == true ||
-		int64(len(activePods(state, c, owner))) > owner.number(1, "spec", "parallelism")
+	return standingOwner(state, &change{namespace: c.namespace, before: c.before}) != nil
 }
 
 // isOldReplicaSet reports whether the Deployment stays and the ReplicaSet is one without replicas, which is no longer

@@ -126,9 +126,12 @@ func deploymentRules() []rule {
 	return []rule{
 		{resource: apps("replicasets"), verbs: createOnly, owner: "Deployment"},
 		{resource: apps("replicasets"), verbs: deleteOnly, owner: "Deployment", when: isOldReplicaSet},
-		{resource: apps("replicasets"), verbs: anyUpdate, owner: "Deployment"},
+		{resource: apps("replicasets"), verbs: anyUpdate, owner: "Deployment", when: notOrphaned},
 		{resource: apps("deployments"), verbs: statusOnly},
-		{resource: apps("deployments"), verbs: anyUpdate, fields: []string{"metadata.annotations"}},
+		{
+			resource: apps("deployments"), verbs: anyUpdate,
+			fields: []string{"metadata.annotations[deployment.kubernetes.io/", "metadata.annotations[deprecated.deployment."},
+		},
 	}
 }
 
@@ -137,7 +140,10 @@ func podOwnerRules(owner schema.GroupResource, kind string, deletes func(known, 
 	return []rule{
 		{resource: core("pods"), verbs: createOnly, owner: kind},
 		{resource: core("pods"), verbs: deleteOnly, owner: kind, when: deletes},
-		{resource: core("pods"), verbs: anyUpdate, owner: kind, fields: []string{"metadata.ownerReferences"}},
+		{
+			resource: core("pods"), verbs: anyUpdate, owner: kind, fields: []string{"metadata.ownerReferences"},
+			when: notOrphaned,
+		},
 		{resource: owner, verbs: statusOnly},
 	}
 }
