@@ -8,7 +8,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -67,10 +69,11 @@ func isOwn(gr schema.GroupResource) bool {
 	})
 }
 
-func newKinds(streams []replay.Stream, writable bool) *kinds {
+func newKinds(streams []replay.Stream, o Options) *kinds {
 	k := &kinds{byStream: map[int]*kind{}}
 	byResource := map[schema.GroupResource]*kind{}
-	if writable {
+	defer k.addEmpty(byResource, o.Empty)
+	if o.Writable {
 		defer k.addOwn(byResource)
 	}
 	for i := range streams {
@@ -108,6 +111,34 @@ func (k *kinds) addOwn(byResource map[schema.GroupResource]*kind) {
 			one.own, one.resource.Scopes = true, nil
 		}
 	}
+}
+
+// addEmpty adds kinds of which there are no objects, unless they were recorded.
+func (k *kinds) addEmpty(byResource map[schema.GroupResource]*kind, resources []schema.GroupResource) {
+	for _, gr := range resources {
+		gr = api.StoredAs(gr)
+		if byResource[gr] != nil || slices.ContainsFunc(k.all, func(one *kind) bool {
+			return one.resource.GroupResource() == gr
+		}) {
+			continue
+		}
+		if gvk, ok := builtInKind(gr); ok {
+			k.all = append(k.all, &kind{resource: api.RecordedResource{Kind: gvk, Resource: gr.Resource}, own: true})
+		}
+	}
+}
+
+// builtInKind returns the kind of a resource that Kubernetes has, in its preferred version.
+func builtInKind(gr schema.GroupResource) (schema.GroupVersionKind, bool) {
+	for _, version := range legacyscheme.Scheme.PrioritizedVersionsForGroup(gr.Group) {
+		for name := range legacyscheme.Scheme.KnownTypes(version) {
+			kind := version.WithKind(name)
+			if plural, _ := meta.UnsafeGuessKindToResource(kind); plural.Resource == gr.Resource {
+				return kind, true
+			}
+		}
+	}
+	return schema.GroupVersionKind{}, false
 }
 
 // loaded is a state as the API is to have it.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -37,6 +38,8 @@ type Options struct {
 	// Move changes the times in the JSON of an object, in the place of what ShiftTimes does. It may be nil. It is called
 	// by one goroutine at a time.
 	Move func(object []byte) []byte
+	// Empty are kinds that clients need. Of those that were not recorded there are no objects.
+	Empty []schema.GroupResource
 	// ReadOnly is the message of writes that are refused, "" for a default.
 	ReadOnly string
 	// Users may use the API with their tokens, beside the administrator.
@@ -89,7 +92,7 @@ func Start(ctx context.Context, recording replay.Recording, o Options) (*Server,
 		return nil, err
 	}
 	s := &Server{
-		options: o, clock: o.Clock, info: info, kinds: newKinds(info.Streams, o.Writable), wake: make(chan struct{}, 1),
+		options: o, clock: o.Clock, info: info, kinds: newKinds(info.Streams, o), wake: make(chan struct{}, 1),
 		timeline: timeline{speed: 1},
 	}
 	s.player = newPlayer(s, recording)

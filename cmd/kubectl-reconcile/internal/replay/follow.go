@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/keys"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
@@ -23,7 +24,7 @@ type player struct {
 	canSeek   bool
 	speed     float64
 	clock     clock.WithTicker
-	keys      <-chan keyPress // nil without a terminal
+	keys      <-chan keys.Press // nil without a terminal
 	say       func(text string)
 
 	t      *timeline.Timeline
@@ -36,9 +37,9 @@ type player struct {
 func (o *Options) play(ctx context.Context, recording replay.Recording, options timeline.Options) error {
 	out := o.streams.Out
 	p := &player{recording: recording, options: options, canSeek: !o.isLive(), speed: o.speed, clock: o.clock}
-	if terminal := openKeys(o.streams, o.isLive()); terminal != nil {
-		defer terminal.close()
-		p.keys, out = terminal.keys, terminal.out
+	if terminal := keys.Open(o.streams, o.isLive()); terminal != nil {
+		defer terminal.Close()
+		p.keys, out = terminal.Keys, terminal.Out
 		fmt.Fprintln(out, o.palette.Dim("space pauses, arrows move by 10s and 1m, + and - change the speed, q ends"))
 	}
 	p.say = func(text string) { fmt.Fprintln(out, o.palette.Dim(text)) }
@@ -152,25 +153,25 @@ func (p *player) waitFor(ctx context.Context, e *timeline.Entry) (moved bool, er
 }
 
 // press obeys a key.
-func (p *player) press(key keyPress) (moved bool, err error) {
-	switch key.name {
-	case keyPause:
+func (p *player) press(key keys.Press) (moved bool, err error) {
+	switch key.Name {
+	case keys.Pause:
 		p.paused = !p.paused
 		if p.paused {
 			p.say("paused; space goes on")
 		}
-	case keyFaster:
+	case keys.Faster:
 		p.speed *= 2
 		p.say(fmt.Sprintf("speed %g", p.speed))
-	case keySlower:
+	case keys.Slower:
 		p.speed /= 2
 		p.say(fmt.Sprintf("speed %g", p.speed))
-	case keyQuit:
+	case keys.Quit:
 		return false, errQuit
-	case keyMove:
-		return p.move(key.by)
-	case keyNumber:
-		return p.seek(replay.Moment{Number: key.number})
+	case keys.Move:
+		return p.move(key.By)
+	case keys.Number:
+		return p.seek(replay.Moment{Number: key.Number})
 	}
 	return false, nil
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/keys"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -49,9 +49,9 @@ func (p *played) add(e *timeline.Entry) error {
 func (p *played) end() error { return nil }
 
 // playWith plays a recording with keys that are pressed at times since the beginning.
-func playWith(t *testing.T, recording replay.Recording, speed float64, canSeek bool, press map[time.Duration]keyPress) ([]string, error) {
+func playWith(t *testing.T, recording replay.Recording, speed float64, canSeek bool, press map[time.Duration]keys.Press) ([]string, error) {
 	t.Helper()
-	keys := make(chan keyPress)
+	keys := make(chan keys.Press)
 	shown := &played{began: time.Now()}
 	p := &player{
 		recording: recording, canSeek: canSeek, speed: speed, clock: clock.RealClock{}, keys: keys, say: shown.show,
@@ -82,28 +82,28 @@ func TestFollow(t *testing.T) {
 		recording *replay.Memory
 		speed     float64
 		live      bool
-		press     map[time.Duration]keyPress
+		press     map[time.Duration]keys.Press
 		want      string
 		err       error
 	}{
 		{"as fast as it happened, but long pauses", nil, 1, false, nil, "0s a, 1s b, 3s c, 13s d", nil},
 		{"faster", nil, 10, false, nil, "0s a, 100ms b, 300ms c, 6.3s d", nil},
 		{"without times, one a second", &numbered.Memory, 2, false, nil, "500ms a, 1s b, 1.5s c, 2s d", nil},
-		{"a pause in between", nil, 1, false, map[time.Duration]keyPress{2 * time.Second: {name: keyPause}, 7 * time.Second: {name: keyPause}},
+		{"a pause in between", nil, 1, false, map[time.Duration]keys.Press{2 * time.Second: {Name: keys.Pause}, 7 * time.Second: {Name: keys.Pause}},
 			"0s a, 1s b, 2s paused; space goes on, 8s c, 18s d", nil},
-		{"ended", nil, 1, false, map[time.Duration]keyPress{2 * time.Second: {name: keyQuit}}, "0s a, 1s b", errQuit},
-		{"back", nil, 1, false, map[time.Duration]keyPress{4 * time.Second: {name: keyMove, by: -2 * time.Second}},
+		{"ended", nil, 1, false, map[time.Duration]keys.Press{2 * time.Second: {Name: keys.Quit}}, "0s a, 1s b", errQuit},
+		{"back", nil, 1, false, map[time.Duration]keys.Press{4 * time.Second: {Name: keys.Move, By: -2 * time.Second}},
 			"0s a, 1s b, 3s c, 4s at 2026-01-31 23:59:59.000 UTC, 6s c, 16s d", nil},
-		{"before the beginning", nil, 1, false, map[time.Duration]keyPress{4 * time.Second: {name: keyMove, by: -time.Minute}},
+		{"before the beginning", nil, 1, false, map[time.Duration]keys.Press{4 * time.Second: {Name: keys.Move, By: -time.Minute}},
 			"0s a, 1s b, 3s c, 4s at 2026-01-31 23:59:58.000 UTC, 5s b, 7s c, 17s d", nil},
-		{"past the end", nil, 1, false, map[time.Duration]keyPress{4 * time.Second: {name: keyMove, by: time.Hour}},
+		{"past the end", nil, 1, false, map[time.Duration]keys.Press{4 * time.Second: {Name: keys.Move, By: time.Hour}},
 			"0s a, 1s b, 3s c, 4s at 2026-02-01 00:01:01.000 UTC", nil},
-		{"to a number", nil, 1, false, map[time.Duration]keyPress{2 * time.Second: {name: keyNumber, number: 4}},
+		{"to a number", nil, 1, false, map[time.Duration]keys.Press{2 * time.Second: {Name: keys.Number, Number: 4}},
 			"0s a, 1s b, 2s at 2026-02-01 00:00:01.000 UTC, 12s d", nil},
-		{"faster from here on", nil, 1, false, map[time.Duration]keyPress{2 * time.Second: {name: keyFaster}}, "0s a, 1s b, 2s speed 2, 3s c, 13s d", nil},
-		{"a stream that comes cannot be moved", nil, 1, true, map[time.Duration]keyPress{2 * time.Second: {name: keyMove, by: -time.Second}},
+		{"faster from here on", nil, 1, false, map[time.Duration]keys.Press{2 * time.Second: {Name: keys.Faster}}, "0s a, 1s b, 2s speed 2, 3s c, 13s d", nil},
+		{"a stream that comes cannot be moved", nil, 1, true, map[time.Duration]keys.Press{2 * time.Second: {Name: keys.Move, By: -time.Second}},
 			"0s a, 1s b, 2s a stream that is read as it comes cannot be moved, 3s c, 13s d", nil},
-		{"without times there is nothing to move by", &numbered.Memory, 1, false, map[time.Duration]keyPress{1500 * time.Millisecond: {name: keyMove, by: -time.Second}},
+		{"without times there is nothing to move by", &numbered.Memory, 1, false, map[time.Duration]keys.Press{1500 * time.Millisecond: {Name: keys.Move, By: -time.Second}},
 			"1s a, 1.5s there are no times to move by: type a number and Enter, 2s b, 3s c, 4s d", nil},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -142,34 +142,4 @@ func TestFollowIsInterrupted(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-}
-
-func TestKeys(t *testing.T) {
-	for _, row := range []struct {
-		reason, text string
-		want         []keyPress
-	}{
-		{"a blank", " ", []keyPress{{name: keyPause}}},
-		{"arrows", "\x1b[D\x1b[C\x1b[A\x1bOB", []keyPress{
-			{name: keyMove, by: -10 * time.Second}, {name: keyMove, by: 10 * time.Second}, {name: keyMove, by: time.Minute}, {name: keyMove, by: -time.Minute},
-		}},
-		{"a number", "120\r", []keyPress{{name: keyNumber, number: 120}}},
-		{"Enter without a number", "\r0\n", nil},
-		{"speed", "+-", []keyPress{{name: keyFaster}, {name: keySlower}}},
-		{"ends: q, Ctrl-C, Ctrl-D", "q\x03\x04", []keyPress{{name: keyQuit}, {name: keyQuit}, {name: keyQuit}}},
-		{"others", "xyz\x1b[Z\x1b", nil},
-		{"a number that is too long is cut", strings.Repeat("9", 100) + "\r", []keyPress{{name: keyNumber, number: 999999999999999999}}},
-	} {
-		var parser keyParser
-		if diff := cmp.Diff(row.want, parser.parse(row.text), cmp.AllowUnexported(keyPress{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
-		}
-	}
-}
-
-func TestRawWriter(t *testing.T) {
-	var out bytes.Buffer
-	if n, err := (rawWriter{&out}).Write([]byte("a\nb\n")); n != 4 || err != nil || out.String() != "a\r\nb\r\n" {
-		t.Errorf("%d, %v, %q", n, err, out.String())
-	}
 }

@@ -34,7 +34,7 @@ const (
 var outputs = map[mode][]string{
 	modeTimeline: {"json"}, modeFollow: {"json"}, modeSummary: {"json", "yaml"}, modeCompare: {"json", "yaml"},
 	modeProgram: {"json", "yaml"},
-	modeExport: {"watch", "audit", "manifests"},
+	modeExport:  {"watch", "audit", "manifests"},
 }
 
 // ownFlags are flags that only some modes have.

@@ -212,11 +212,3 @@ func listenHint(err error) error {
 	}
 	return err
 }
-
-// wait shows the time on a terminal until ctx ends.
-func wait(ctx context.Context, streams genericiooptions.IOStreams, server *playback.Server) {
-	progress, _ := cli.WithProgress(streams, true)
-	end := progress.Show(ctx, func(context.Context) string { return statusText(server.Status()) })
-	<-ctx.Done()
-	end()
-}

@@ -37,6 +37,10 @@ type Options struct {
 	// error. It is nil if no other program uses the session.
 	Serve func(ctx context.Context, s *runlocal.Session) (end func() error, err error)
 
+	// Feed lets things happen that the controllers see, before the goal is waited for; nil if nothing is to. Its error
+	// ends the session.
+	Feed func(ctx context.Context, s *runlocal.Session) error
+
 	// Detail is how much is shown, Events whether that includes the Events that controllers record.
 	Detail render.Detail
 	Events bool

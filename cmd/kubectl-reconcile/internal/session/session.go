@@ -126,6 +126,9 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 		r.outcome, r.unused = runlocal.OutcomeFailed, true
 		return r, errors.Join(applyErr, end())
 	}
+	if o.Feed != nil {
+		applyErr = errors.Join(applyErr, withoutInterruption(ctx, o.Feed(ctx, session)))
+	}
 	shown := o.showWaiting(ctx, session, applied)
 	outcome, err := session.WaitFor(ctx, o.Goal, applied)
 	shown()
