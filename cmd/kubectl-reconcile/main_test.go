@@ -14,6 +14,8 @@ func TestMain(m *testing.M) {
 		"kubectl-reconcile": main,
 		completer:           main,
 		"reconcile-dev":     main,
+		"kube-apiserver":    main,
+		"etcd":              main,
 	})
 }
 

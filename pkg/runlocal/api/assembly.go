@@ -145,6 +145,9 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	if a.auth, err = newAuth(a.ctx, a.client, a.informers, o); err != nil {
 		return nil, err
 	}
+	for _, file := range a.auth.files {
+		s.tasks.Go(func() { file.Run(s.ctx, 1) })
+	}
 	if line := o.CommandLine; line != nil && !line.Features.EnablePriorityAndFairness {
 		s.steps.finish(stepFlowControl)
 	} else if o.Recorded == nil {

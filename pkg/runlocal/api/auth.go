@@ -63,6 +63,8 @@ type auth struct {
 	clientCA dynamiccertificates.CAContentProvider
 	// requestHeaders say who may name the user of a request in its headers; nil if nobody may.
 	requestHeaders *authenticatorfactory.RequestHeaderConfig
+	// files are authorities in files, which are read again when they change. They must be run.
+	files []dynamiccertificates.ControllerRunner
 }
 
 // newAuth generates a signing key and the administrator's token. Requests are authenticated by that token, by service

@@ -86,6 +86,11 @@ func (l *CommandLine) tlsSettings() (*tls.Config, []byte, error) {
 			return nil, nil, err
 		}
 	}
+	if curves := l.SecureServing.CurvePreferences; len(curves) > 0 {
+		if settings.CurvePreferences, err = cliflag.TLSCurvePreferences(curves); err != nil {
+			return nil, nil, err
+		}
+	}
 	return settings, encoded, nil
 }
 
@@ -161,7 +166,10 @@ func (id *auth) useCommandLine(ctx context.Context, client kubernetes.Interface,
 		return fmt.Errorf("reading the options of authentication: %w", err)
 	}
 	id.keys, id.audiences = config.ServiceAccountPublicKeysGetter, config.APIAudiences
-	id.requestHeaders = config.RequestHeaderConfig
+	if id.requestHeaders = config.RequestHeaderConfig; id.requestHeaders != nil {
+		id.follow(id.requestHeaders.CAContentProvider)
+	}
+	id.follow(config.ClientCAContentProvider)
 	config.ServiceAccountTokenGetter, config.SecretsWriter = tokenObjectGetter{client}, client.CoreV1()
 	if config.BootstrapToken {
 		config.BootstrapTokenAuthenticator = bootstrap.NewTokenAuthenticator(
@@ -181,6 +189,13 @@ func (id *auth) useCommandLine(ctx context.Context, client kubernetes.Interface,
 		return fmt.Errorf("building the authorizer: %w", err)
 	}
 	return nil
+}
+
+// follow adds authorities to files, if they are in a file.
+func (id *auth) follow(authorities dynamiccertificates.CAContentProvider) {
+	if file, ok := authorities.(dynamiccertificates.ControllerRunner); ok {
+		id.files = append(id.files, file)
+	}
 }
 
 // useSigningKey reads the key of service account tokens, for the controllers. Without one there is none that the
@@ -233,6 +248,7 @@ func NewCommandLine(o *options.ServerRunOptions) (*CommandLine, error) {
 	if err := utilerrors.NewAggregate(o.Validate()); err != nil {
 		return nil, err
 	}
+	o.Metrics.Apply()
 	return l, nil
 }
 

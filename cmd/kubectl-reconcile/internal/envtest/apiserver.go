@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -42,9 +43,15 @@ type apiServerFlags struct {
 	version  bool
 }
 
+// addLogGates adds the feature gates of the log to those of the process, which must not be done again once they are
+// flags.
+var addLogGates = sync.OnceValue(func() error {
+	return logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate)
+})
+
 // newAPIServerFlags mirrors NewAPIServerCommand of cmd/kube-apiserver/app/server.go.
 func newAPIServerFlags() (*apiServerFlags, error) {
-	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
+	if err := addLogGates(); err != nil {
 		return nil, fmt.Errorf("adding the feature gates of the log: %w", err)
 	}
 	f := &apiServerFlags{options: kubeapiserver.NewServerRunOptions()}

@@ -66,12 +66,13 @@ const etcdRefused = `auto-tls* cert-file client-cert-allowed-hostname client-cer
 type etcdOptions struct {
 	clientURLs, clientHTTPURLs, metricsURLs string
 	version                                 bool
+	log                                     io.Writer
 }
 
 // runEtcd answers at /health until ctx ends, and keeps nothing: what stands in for kube-apiserver has its objects in
 // memory. It creates no files.
 func runEtcd(ctx context.Context, args []string, streams genericiooptions.IOStreams) error {
-	o := &etcdOptions{}
+	o := &etcdOptions{log: streams.ErrOut}
 	flags := o.flags()
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -158,6 +159,8 @@ func (o *etcdOptions) Run(ctx context.Context) error {
 			return err
 		}
 		listeners = append(listeners, l)
+		_, _ = fmt.Fprintf(o.log, "kubectl reconcile in the place of etcd: /health at http://%s, nothing is stored\n",
+			l.Addr())
 	}
 	server := &http.Server{Handler: etcdHandler(), ReadHeaderTimeout: etcdHeaderTimeout}
 	failed := make(chan error, len(listeners))
