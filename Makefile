@@ -8,6 +8,7 @@ PLAY    := rm -rf $(REPORTS) && mkdir -p $(REPORTS) && \
 	FIDELITY_REPORT=$(REPORTS) $(MAKE) --no-print-directory play
 # The program under test of other modules, which would each link another one.
 PLUGIN  := KUBECTL_RECONCILE=$(CURDIR)/bin/kubectl-reconcile
+ASSETS  := KUBEBUILDER_ASSETS=$$(bin/kubectl-reconcile envtest-assets --dir $(CURDIR)/bin/envtest)
 # Programs that tests run for a second or two take a sixth less CPU time if they collect garbage less often.
 BRIEF   := GOGC=400
 SHOW    := go -C test/realcluster run ./fidelity
@@ -21,7 +22,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -50,9 +51,15 @@ test-programs: ## run the tests of what is not in pkg/
 	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/...
 	$(BRIEF) go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
 
-test-clients: build ## run the real kubectl and a controller-runtime manager against sandbox
+test-clients: build ## run the real kubectl, a controller-runtime manager and the tests of a kubebuilder project against sandbox
 	$(PLUGIN) $(BRIEF) go -C test/kubectl test $(TESTFLAGS) ./...
 	$(PLUGIN) $(BRIEF) go -C test/controllerruntime test $(TESTFLAGS) ./...
+	$(ASSETS) $(BRIEF) go -C test/envtest test -count=1 $(TESTFLAGS) ./internal/...
+	$(ASSETS) $(BRIEF) KUBECTL_RECONCILE_CONTROLLERS='*' KUBECTL_RECONCILE_NODES=3 \
+		go -C test/envtest test -count=1 $(TESTFLAGS) ./internal/...
+
+compare-envtest: build realcluster ## run controller-runtime's own suites, and a kubebuilder project, with envtest's programs and with ours
+	$(PLUGIN) go -C test/envtest run ./compare -envtest "$$(go -C test/realcluster run ./build)"
 
 realcluster: ## build a real control plane into the user's cache folder, unless it is there
 	go -C test/realcluster run ./build
