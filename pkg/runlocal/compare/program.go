@@ -168,29 +168,31 @@ type programRun struct {
 	// What follows is guarded by run.mu.
 
 	refused    map[keyID]*refusedWrite
-	kept       map[objectID]bool  // objects that nothing was recorded of, and that the program has made all the same
-	passed     map[keyID][]*event // statuses in between that were not written, and that a later one may make up for
-	played     int                // how many events were played
-	playedAt   time.Time          // when an event was played last
-	watches    int                // that the program has begun
-	readAt     time.Time          // when it began to list or watch last
-	answeredAt time.Time          // when it wrote last
+	failing    map[keyID]time.Time // when a write for the key was refused first
+	kept       map[objectID]bool   // objects that nothing was recorded of, and that the program has made all the same
+	passed     map[keyID][]*event  // statuses in between that were not written, and that a later one may make up for
+	played     int                 // how many events were played
+	playedAt   time.Time           // when an event was played last
+	watches    int                 // that the program has begun
+	readAt     time.Time           // when it began to list or watch last
+	answeredAt time.Time           // when it wrote last
 }
 
 // refusedWrite is a write that was refused and may come again.
 type refusedWrite struct {
 	text  string // by which writes are equal
 	write *write
-	// first is when a write of the key was refused first, since when this one was, and last when it was tried last.
-	first, since, last time.Time
-	tries              int  // of this one
-	due                bool // it was refused when the recording had come to the next write of the key
+	// since is when it was tried first, and last when it was tried last.
+	since, last time.Time
+	tries       int  // since an event of the key was played
+	due         bool // it was refused when the recording had come to the next write of the key
 }
 
 func newProgramRun(l *recorded, p Program, o ProgramOptions) *programRun {
 	r := &programRun{
 		run: newRun(Options{Clock: o.Clock, observe: o.observe}, l), program: p, options: o,
-		woken: make(chan struct{}, 1), refused: map[keyID]*refusedWrite{}, passed: map[keyID][]*event{}, kept: map[objectID]bool{},
+		woken: make(chan struct{}, 1), refused: map[keyID]*refusedWrite{}, failing: map[keyID]time.Time{},
+		passed: map[keyID][]*event{}, kept: map[objectID]bool{},
 		streams: map[schema.GroupResource]*replay.Stream{},
 	}
 	for _, one := range l.streams {
@@ -283,9 +285,9 @@ func (r *programRun) deliverRecord(ev *event, _ []byte) error {
 	}
 	r.played++
 	r.playedAt = r.clock.Now()
-	for id := range r.refused {
+	for id, one := range r.refused {
 		if r.isOf(ev, id) {
-			delete(r.refused, id) // the program sees something else
+			one.tries, one.due = 0, false // the program sees something else
 		}
 	}
 	return nil

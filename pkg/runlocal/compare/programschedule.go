@@ -62,11 +62,11 @@ func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Durat
 	r.mu.Lock()
 	r.moment, r.target = due, ev
 	patience := r.options.Patience
-	switch first := r.refused[id]; {
+	switch {
 	case ev.effect.possible, ev.verb == VerbUpdateStatus && r.isPassing(r.key(id), ev):
 		patience = passingPatience
-	case first != nil:
-		patience += r.clock.Since(first.first) // it may wait as long before it tries again
+	case r.refused[id] != nil:
+		patience += r.clock.Since(r.failing[id]) // it may wait as long before it tries again
 	}
 	if pause <= r.options.MaxWait {
 		patience += pause
@@ -183,13 +183,14 @@ func (r *programRun) finish(ctx context.Context) error {
 	r.setMoment(late, nil)
 	r.mu.Lock()
 	until := r.clock.Now().Add(r.options.Patience)
-	for _, one := range r.refused {
-		until = later(until, r.clock.Now().Add(r.options.Patience+r.clock.Since(one.first)))
+	for id := range r.refused {
+		until = later(until, r.clock.Now().Add(r.options.Patience+r.clock.Since(r.failing[id])))
 	}
 	r.mu.Unlock()
 	_, err := r.await(ctx, until, func(now time.Time) (bool, time.Time) {
 		for id, one := range r.refused {
-			if one.isGivenUp(now) {
+			if now.Sub(one.last) > 3*one.last.Sub(r.failing[id])+settleTime {
+				// It would have come again, at a pause that is twice as long each time.
 				delete(r.refused, id)
 			}
 		}
@@ -235,7 +236,7 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 	r.answeredAt = r.clock.Now()
 	r.complete(w)
 	if w.verb == "" {
-		delete(r.refused, w.keyID) // all is as it wants it
+		r.forget(w) // the object is as it wants it
 		return answer{response: w.response}
 	}
 	if r.kept[w.objectID()] {
@@ -255,7 +256,7 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 	if found == same || found == merged {
 		out := r.accept(w, ev, found == merged)
 		if out.refused == "" {
-			delete(r.refused, w.keyID)
+			r.forget(w)
 			r.makeUp(w.keyID, ev)
 		}
 		if ev.isDeletion() && w.verb != VerbDelete {
@@ -349,13 +350,12 @@ func untyped(obj fields) fields {
 func (r *programRun) refuse(w *write, due bool) *refusedWrite {
 	now := r.clock.Now()
 	text := string(w.verb) + " " + w.object.Resource + " " + w.object.Name + " " + contentText(w.content)
+	if r.failing[w.keyID].IsZero() {
+		r.failing[w.keyID] = now
+	}
 	one := r.refused[w.keyID]
 	if one == nil || one.text != text {
-		first := now
-		if one != nil {
-			first = one.first
-		}
-		one = &refusedWrite{text: text, write: w, first: first, since: now}
+		one = &refusedWrite{text: text, write: w, since: now}
 		r.refused[w.keyID] = one
 	}
 	one.tries++
@@ -363,17 +363,18 @@ func (r *programRun) refuse(w *write, due bool) *refusedWrite {
 	return one
 }
 
+// forget forgets a write of the same object that was refused. r.mu must be held.
+func (r *programRun) forget(w *write) {
+	if one := r.refused[w.keyID]; one != nil && one.write.objectID() == w.objectID() {
+		delete(r.refused, w.keyID)
+	}
+}
+
 // isConfirmed reports whether a write that was refused came again often enough, after all that was played has reached
 // the program, to count. r.mu must be held.
 func (r *programRun) isConfirmed(one *refusedWrite) bool {
 	now := r.clock.Now()
 	return one.tries > confirmTries && now.Sub(one.since) >= confirmTime && now.Sub(r.playedAt) >= confirmTime
-}
-
-// isGivenUp reports whether a write that was refused would have come again by this time, at a pause that is twice as
-// long each time. r.mu must be held.
-func (one *refusedWrite) isGivenUp(now time.Time) bool {
-	return now.Sub(one.last) > 3*one.last.Sub(one.first)+settleTime
 }
 
 // programWrite describes a write of the program. r.mu must be held.
