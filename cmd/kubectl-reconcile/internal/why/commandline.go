@@ -18,6 +18,8 @@ type commandMaker struct {
 	program string
 	// recorded is true if the connection is a moment of a recording: then there are only commands of this program.
 	recorded bool
+	// hasKind reports whether the recording has objects of a kind, by a name of it; nil means that it has all.
+	hasKind func(name string) bool
 }
 
 // commandList gathers commands.
@@ -48,7 +50,8 @@ func inNamespace(namespace string) string {
 // anything does.
 func (l *commandList) look(namespace, format string, args ...any) {
 	if l.maker.recorded {
-		if command := recordedLook(fmt.Sprintf(format, quoted(args)...)); command != "" {
+		command := recordedLook(fmt.Sprintf(format, quoted(args)...))
+		if command != "" && (l.maker.hasKind == nil || l.maker.hasKind(kindIn(command))) {
 			l.add(v1alpha1.Command{Command: l.maker.own(namespace, command)})
 		}
 		return
@@ -74,6 +77,15 @@ func recordedLook(kubectl string) string {
 		return "get " + rest
 	}
 	return ""
+}
+
+// kindIn returns the name of a kind that a command of get has.
+func kindIn(command string) string {
+	words := strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || r == '/' || r == ',' })
+	if len(words) < 2 {
+		return ""
+	}
+	return words[1]
 }
 
 // own adds a command of this program, which only shows something.

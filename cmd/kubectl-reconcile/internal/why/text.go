@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,22 @@ func newView(q *query, s *diagnosis.Situation, tried *trials, now time.Time) *vi
 		diagnosis: s.Diagnose(now), incomplete: s.Incomplete, trials: tried, now: now, namespace: namespace,
 		commands: commandMaker{
 			connection: q.options.connectionArgs, program: q.options.connection.Program,
-			recorded: q.options.connection.Recording != nil,
+			recorded: q.options.connection.Recording != nil, hasKind: q.hasKind(),
 		},
+	}
+}
+
+// hasKind returns a function that reports whether a recording has objects of a kind; nil for a cluster.
+func (q *query) hasKind() func(name string) bool {
+	recording := q.options.connection.Recording
+	if recording == nil {
+		return nil
+	}
+	return func(name string) bool {
+		kinds, err := q.cluster.Kinds.ResolveAll(name)
+		return err == nil && slices.ContainsFunc(kinds, func(k cluster.Kind) bool {
+			return slices.Contains(recording.Recorded, k.GroupResource().String())
+		})
 	}
 }
 

@@ -110,6 +110,9 @@ func (t *trier) try(ctx context.Context, s *diagnosis.Situation, nodes []*ownert
 		return untried(nodes, fmt.Sprintf("the namespace has %d objects, more than %d", n, mostCached)), nil
 	}
 	connection := t.query.options.connection
+	if connection.Recording != nil {
+		return untried(nodes, "a recording takes no writes"), nil
+	}
 	t.warnOfVersion(ctx)
 	shown := connection.Progress.Show(ctx, cli.ProgressText("trying in dry run what controllers write"))
 	defer shown()

@@ -147,12 +147,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		return nil, err
 	}
 	connection.Progress = progress
-	try := f.try
-	if connection.Recording != nil {
-		try = tryNever
-	}
 	return &Options{
-		connection: connection, named: named, field: path, try: try, watch: f.watch, timeout: f.timeout,
+		connection: connection, named: named, field: path, try: f.try, watch: f.watch, timeout: f.timeout,
 		output: f.output, connectionArgs: f.cluster.Args(),
 		streams: streams, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		ascii: render.ASCIIOnly(os.Getenv), width: render.TerminalWidth(streams.Out), clock: connection.Clock(),
@@ -195,7 +191,7 @@ func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
 
 // validateRecording returns an error if the flags ask for what a recording cannot give.
 func (f *Flags) validateRecording() error {
-	if f.cluster.Recording.Given() && f.try == tryAlways {
+	if f.cluster.Recording.Given() && f.try != tryNever && f.cluster.Cmd.Flags().Changed("try") {
 		return cli.WithHint(errors.New("--from and --try exclude each other: a recording takes no writes"),
 			fmt.Sprintf("`%s diff%s` shows what the controllers would do next", f.cluster.Cmd.Root().DisplayName(),
 				f.cluster.Args()))
