@@ -43,7 +43,9 @@ func execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)
 	root := newRoot(name, streams)
 	root.SetArgs(args)
-	return cli.ExitCode(ctx, streams, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	cli.EachHint(err, func(hint *string) { *hint = renamed(*hint, name) })
+	return cli.ExitCode(ctx, streams, err)
 }
 
 // programName returns the name of the program that a path runs.
@@ -57,6 +59,21 @@ func displayName(program string) string {
 		return "kubectl " + strings.ReplaceAll(plugin, "_", "-")
 	}
 	return program
+}
+
+// usualName is what most users type to run the program, and what help and hints contain.
+const usualName = "kubectl reconcile"
+
+// renamed returns a text with the name that the user types in the place of the usual one.
+func renamed(text, name string) string { return strings.ReplaceAll(text, usualName, name) }
+
+// rename makes the help of a command and of those below it show the name that the user types.
+func rename(cmd *cobra.Command, name string) {
+	cmd.Short, cmd.Long, cmd.Example = renamed(cmd.Short, name), renamed(cmd.Long, name), renamed(cmd.Example, name)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = renamed(f.Usage, name) })
+	for _, c := range cmd.Commands() {
+		rename(c, name)
+	}
 }
 
 // newRoot returns the command that has all others; name is what the user types to run it.
@@ -84,6 +101,9 @@ any cluster, and see who owns whom and what has not caught up.`,
 		version.NewCommand(streams),
 		replay.NewCommand(streams), envtest.NewCommand(streams),
 	)
+	if name != usualName {
+		rename(root, name)
+	}
 	return root
 }
 

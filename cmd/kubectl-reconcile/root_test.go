@@ -45,6 +45,24 @@ func TestRunReturnsExitCodes(t *testing.T) {
 	}
 }
 
+// TestOtherName starts the program under another name, as krew does if the plugin is in an index under that.
+func TestOtherName(t *testing.T) {
+	for _, tt := range []struct{ args, want, reason string }{
+		{"tree --help", "  kubectl debug-controllers tree deploy/web\n", "examples"},
+		{"tree --help", "\n  kubectl debug-controllers tree [", "usage"},
+		{"replay --help", "`kubectl debug-controllers record`", "descriptions"},
+		{"replay", "`kubectl debug-controllers record -o FILE` makes one", "hints that are written in the code"},
+		{"nonsense", "hint: `kubectl debug-controllers --help` lists the commands", "hints that are computed"},
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		execute(t.Context(), append([]string{"/home/me/.krew/bin/kubectl-debug_controllers"}, strings.Fields(tt.args)...), streams)
+		printed := out.String() + errOut.String()
+		if !strings.Contains(printed, tt.want) || strings.Contains(printed, usualName) {
+			t.Errorf("%s has no %q, or the usual name: %s:\n%s", tt.args, tt.want, tt.reason, printed)
+		}
+	}
+}
+
 func TestCommandsAreDocumented(t *testing.T) {
 	root := newRoot("kubectl reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
 	for _, cmd := range root.Commands() {

@@ -26,6 +26,25 @@ func WithHint(err error, hint string) error {
 	return &HintError{err, hint}
 }
 
+// EachHint calls a function with the advice of err and of all that it wraps or joins, which may be changed.
+func EachHint(err error, f func(hint *string)) {
+	if h, ok := err.(*HintError); ok { //nolint:errorlint // all that is wrapped is visited
+		f(&h.Hint)
+	}
+	switch wrapper := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		EachHint(wrapper.Unwrap(), f)
+	case interface{ Unwrap() []error }:
+		for _, e := range wrapper.Unwrap() {
+			EachHint(e, f)
+		}
+	case interface{ Errors() []error }:
+		for _, e := range wrapper.Errors() {
+			EachHint(e, f)
+		}
+	}
+}
+
 // UnknownError returns the error that there is nothing of that sort, such as a command, with that name.
 func UnknownError(sort, name string) error { return fmt.Errorf("unknown %s %q", sort, name) }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -45,6 +46,29 @@ func TestPrintError(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEachHint(t *testing.T) {
+	one, two := errors.New("one"), errors.New("two")
+	err := errors.Join(
+		fmt.Errorf("starting: %w", WithHint(one, "do this")),
+		WithExitCode(utilerrors.NewAggregate([]error{two, WithHint(two, "do that")}), 2),
+		WithHint(WithHint(one, "first"), "second"),
+	)
+	var got []string
+	EachHint(err, func(hint *string) {
+		got = append(got, *hint)
+		*hint += "!"
+	})
+	if diff := cmp.Diff([]string{"do this", "do that", "second", "first"}, got); diff != "" {
+		t.Errorf("wrapped, joined, in lists and in each other (-want +got):\n%s", diff)
+	}
+	var out bytes.Buffer
+	PrintError(&out, err)
+	if !strings.HasPrefix(out.String(), "error: starting: one\nhint: do this!\n") {
+		t.Errorf("a hint that was changed is not printed:\n%s", out.String())
+	}
+	EachHint(nil, func(*string) { t.Error("there is no hint without an error") })
 }
 
 func TestLoneHint(t *testing.T) {
