@@ -8,7 +8,8 @@
 //
 // server.go has Start, Stop and what is in between. assembly.go puts the parts together: the API groups (groups.go,
 // core.go, customresources.go, aggregation.go, resourcemetrics.go) on their storage (storage.go), authentication and
-// authorization (auth.go), admission (admission.go), discovery and OpenAPI. The objects that a cluster starts with are
+// authorization (auth.go), admission (admission.go), discovery and OpenAPI. commandline.go applies the options of a
+// kube-apiserver's command line, for a server that stands in for one. The objects that a cluster starts with are
 // created in bootstrap.go, bootstrappolicy.go and serviceips.go; load.go stores those of Options.Objects before.
 //
 // What differs from a cluster, beside that: node ports are allocated in memory; aggregated roles such as `view` are
@@ -16,5 +17,6 @@
 // leads nowhere when the server listens on loopback, for endpoints must not have a loopback address.
 //
 // Several servers may live in one process. They share only what upstream keeps process-wide: scheme registrations, the
-// metrics registry, feature gates (left at their defaults) and the setting that privileged containers are allowed.
+// metrics registry, feature gates (left at their defaults without a command line) and the setting that privileged
+// containers are allowed.
 package api

@@ -149,6 +149,9 @@ func (r result) columns() string {
 	return fmt.Sprintf(" %s | %.1f | %d |", r.passedText(), r.wall.Seconds(), r.peak/1e6)
 }
 
+// markVariable is set in the environment of a run, and so of the control planes that it starts.
+const markVariable = "ENVTEST_COMPARE"
+
 // run runs the tests with a control plane.
 func (s suite) run(ctx context.Context, program string, p controlPlane) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -159,8 +162,10 @@ func (s suite) run(ctx context.Context, program string, p controlPlane) (result,
 	}
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // G204: it was built
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+p.assets)
+	mark := markVariable + "=" + strconv.FormatInt(time.Now().UnixNano(), 10)
+	cmd.Env = append(os.Environ(), mark, "KUBEBUILDER_ASSETS="+p.assets)
 	cmd.Env = append(cmd.Env, p.environment...)
+	defer endLeftovers(mark)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	began := time.Now()

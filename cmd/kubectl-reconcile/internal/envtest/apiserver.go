@@ -139,7 +139,7 @@ func (f *apiServerFlags) toOptions(getenv func(string) string) (*apiServerOption
 // Run serves until ctx ends.
 func (o *apiServerOptions) Run(ctx context.Context) error {
 	defer klog.Flush()
-	recorder, finish, err := o.openTrace()
+	recorder, finish, err := o.openTrace(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (o *apiServerOptions) Run(ctx context.Context) error {
 	return errors.Join(session.Stop(), finish())
 }
 
-// openTrace returns what records the trace, nil without one, and what writes the last of it.
-func (o *apiServerOptions) openTrace() (*trace.Recorder, func() error, error) {
+// openTrace returns what records the trace, nil without one, and what writes the last of it, also after the end of ctx.
+func (o *apiServerOptions) openTrace(ctx context.Context) (*trace.Recorder, func() error, error) {
 	if o.trace == "" {
 		return nil, func() error { return nil }, nil
 	}
@@ -173,14 +173,16 @@ func (o *apiServerOptions) openTrace() (*trace.Recorder, func() error, error) {
 	}
 	writer := trace.NewWriter(file)
 	buffer := trace.NewBuffer(bufferedEvents, writer)
-	return trace.NewRecorder(clock.RealClock{}, buffer), func() error { return closeTrace(file, writer, buffer) }, nil
+	return trace.NewRecorder(clock.RealClock{}, buffer), func() error {
+		return closeTrace(context.WithoutCancel(ctx), file, writer, buffer)
+	}, nil
 }
 
 // traceTimeout is how long the rest of a trace may take to write: envtest kills the server after 20 s.
 const traceTimeout = 5 * time.Second
 
-func closeTrace(file *os.File, writer *trace.Writer, buffer *trace.Buffer) error {
-	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
+func closeTrace(ctx context.Context, file *os.File, writer *trace.Writer, buffer *trace.Buffer) error {
+	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	err := errors.Join(buffer.Close(ctx), writer.Err(), file.Close())
 	if err != nil {

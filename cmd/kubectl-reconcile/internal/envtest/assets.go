@@ -197,11 +197,11 @@ func link(target, path string) error {
 		return nil
 	}
 	temporary := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
-	make := os.Symlink
+	create := os.Symlink
 	if runtime.GOOS == "windows" {
-		make = os.Link // symbolic links need a privilege
+		create = os.Link // symbolic links need a privilege
 	}
-	if err := make(target, temporary); err != nil {
+	if err := create(target, temporary); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, path); err != nil {
