@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
@@ -102,7 +105,8 @@ func (t *streamTarget) Start(
 		})
 }
 
-// move returns what moves the times in objects, so that the newest is now: controllers would find each deadline passed.
+// move returns what makes objects such that controllers can act on them: their times are moved, so that the newest is
+// now, or each deadline would have passed.
 func (t *streamTarget) move(c clock.PassiveClock) (func([]byte) []byte, error) {
 	state, err := t.recording.Seek(replay.Moment{})
 	if err != nil {
@@ -110,10 +114,28 @@ func (t *streamTarget) move(c clock.PassiveClock) (func([]byte) []byte, error) {
 	}
 	newest, _ := moment.TimeOf(state, replay.Moment{})
 	if newest.IsZero() {
-		return func(object []byte) []byte { return object }, nil
+		return withUID, nil
 	}
 	by := c.Now().Sub(newest).Truncate(time.Second)
-	return func(object []byte) []byte { return playback.MoveTimes(object, by) }, nil
+	return func(object []byte) []byte { return withUID(playback.MoveTimes(object, by)) }, nil
+}
+
+// withUID returns an object with a uid, if it has none, as manifests that were never applied: what controllers create
+// for it must name one.
+func withUID(object []byte) []byte {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(object); err != nil || u.GetUID() != "" {
+		return object // what cannot be read is not served
+	}
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%s %s/%s", u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+	const digits = 1<<48 - 1
+	u.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", sum.Sum64()&digits)))
+	out, err := u.MarshalJSON()
+	if err != nil {
+		return object
+	}
+	return out
 }
 
 // reads returns the kinds that the controllers read.
