@@ -9,10 +9,10 @@ import (
 var nodeField = regexp.MustCompile(`^spec\.affinity\.nodeAffinity\.requiredDuringSchedulingIgnoredDuringExecution` +
 	`\.nodeSelectorTerms\[\d+\]\.matchFields\[key=metadata\.name\]\.values$`)
 
-// isOtherNode reports whether a write makes the pod of a DaemonSet that was recorded, but on another node, and whether the
-// set has pods on both that are alike. If the controller makes new pods beside old ones, on some nodes at a time, it goes
-// through the nodes in the order of a Go map, which is no order: rollingUpdate of pkg/controller/daemon of
-// k8s.io/kubernetes. r.mu must be held.
+// isOtherNode reports whether a write makes the pod of a DaemonSet that was recorded, but on another node, and
+// whether the set has pods on both that are alike. If the controller makes new pods beside old ones, on some nodes at
+// a time, it goes through the nodes in the order of a Go map, which is no order: rollingUpdate of
+// pkg/controller/daemon of k8s.io/kubernetes. r.mu must be held.
 func (r *run) isOtherNode(w *write, ev *event) bool {
 	owner := w.content.controllerOwner()
 	if w.verb != VerbCreate || owner == nil || owner.text("kind") != "DaemonSet" {

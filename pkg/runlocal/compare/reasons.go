@@ -104,8 +104,8 @@ func newestRevision(state known, owner fields) fields {
 	return newest
 }
 
-// jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants. The controller deletes the
-// pods of a job that is to end before it writes so in the status.
+// jobDeletes reports whether the job has ended, is suspended, or has more pods than it wants. The controller deletes
+// the pods of a job that is to end before it writes so in the status.
 func jobDeletes(state known, c *change) bool {
 	owner := standingOwner(state, c)
 	if owner == nil {

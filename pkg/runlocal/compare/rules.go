@@ -130,7 +130,9 @@ func deploymentRules() []rule {
 		{resource: apps("deployments"), verbs: statusOnly},
 		{
 			resource: apps("deployments"), verbs: anyUpdate,
-			fields: []string{"metadata.annotations[deployment.kubernetes.io/", "metadata.annotations[deprecated.deployment."},
+			fields: []string{
+				"metadata.annotations[deployment.kubernetes.io/", "metadata.annotations[deprecated.deployment.",
+			},
 		},
 	}
 }

@@ -173,8 +173,8 @@ func (r *run) recordedNow(ev *event) time.Time {
 	return now
 }
 
-// reconcileIdle has the keys reconciled that are held while nothing happens for long, up to a time of the run before ev,
-// and that no effect follows soon: the controller that was recorded has looked, and may have set a timer.
+// reconcileIdle has the keys reconciled that are held while nothing happens for long, up to a time of the run before
+// ev, and that no effect follows soon: the controller that was recorded has looked, and may have set a timer.
 func (r *run) reconcileIdle(ctx context.Context, ev *event, until time.Time) (found bool, err error) {
 	now := r.recordedNow(ev)
 	pause := ev.record.Time.Sub(now)
@@ -330,8 +330,8 @@ func (r *run) release(ctx context.Context, k heldKey) error {
 	return r.playError()
 }
 
-// releaseTimed has a key reconciled that waits for a timer, before that ends. If that was too early, as it writes nothing
-// that was recorded, it waits on.
+// releaseTimed has a key reconciled that waits for a timer, before that ends. If that was too early, as it writes
+// nothing that was recorded, it waits on.
 func (r *run) releaseTimed(ctx context.Context, k heldKey) error {
 	r.note("release %s %s before its timer ends, moment %d", k.controller, k.key, r.moment)
 	before := r.countSame(k)
