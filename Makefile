@@ -1,6 +1,8 @@
 KUBERNETES := v1.37.1
 STAGING    := v0.37.1
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The newest that the Go of go.mod builds.
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REPORTS := $(CURDIR)/bin/fidelity
@@ -22,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,7 +50,7 @@ race: ## run the tests of pkg/ under the race detector
 
 # The scripts start many processes: nothing else is tested beside them. Half of the time they wait.
 test-programs: ## run the tests of what is not in pkg/
-	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/...
+	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/... ./krew
 	$(BRIEF) go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
 
 test-clients: build ## run the real kubectl, a controller-runtime manager and the tests of a kubebuilder project against sandbox
@@ -110,6 +112,32 @@ bench-tree: build ## measure tree, status, why and diff beside peers on a real k
 
 bench: build ## measure start, memory, throughput and the cost of tracing
 	$(PLUGIN) test/bench.sh
+
+# One platform in .ci/run, all without: TARGETS=linux_amd64.
+TARGETS ?=
+
+snapshot: ## build the archives and packages of a release into dist/, of all platforms or of TARGETS, and publish nothing
+	GORELEASER='$(GORELEASER)' test/release.sh $(TARGETS)
+
+HOST := $(shell go env GOOS)_$(shell go env GOARCH)
+
+test-snapshot: ## build such archives for this machine, unpack and run them, and install them by krew
+	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)'
+	SNAPSHOT=$(CURDIR)/dist go test $(TESTFLAGS) -count=1 ./test/release
+	SNAPSHOT=$(CURDIR)/dist go -C test/krew test $(TESTFLAGS) -count=1 ./...
+
+release-check: ## vet the program for all platforms and build a snapshot twice, in two folders, which must have the same bytes; half an hour
+	test/releasecheck.sh '$(GORELEASER)'
+
+krew: ## fill the manifests of krew/ with the checksums of dist/, as an index in dist/krew-index
+	go run ./krew -checksums dist/checksums.txt -out dist/krew-index
+
+# The notes are the version's part of CHANGELOG.md.
+release: ## build, sign and draft the release of the tag that is checked out, as .github/workflows/release.yml does
+	notes=$$(mktemp) && awk -v version="$$(git describe --exact-match --tags | sed 's/^v//')" \
+		'/^## / { on = index($$0, version) } on && !/^## /' CHANGELOG.md >"$$notes" && test -s "$$notes" && \
+	$(GORELEASER) release --clean --release-notes "$$notes" && rm "$$notes"
+	$(MAKE) --no-print-directory krew
 
 tidy: ## re-pin every staging module of Kubernetes, then tidy
 	go mod edit -require k8s.io/kubernetes@$(KUBERNETES)

@@ -312,6 +312,7 @@ var edges = map[string][]string{
 	"test/install":                       {},
 	"test/layout":                        {},
 	"test/provisioner":                   {"pkg/runlocal/nodes"},
+	"test/release":                       {},
 	"test/upstreamsource":                {},
 }
 

@@ -1,0 +1,194 @@
+package release
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Of the archive and of the program for linux/amd64, in bytes.
+const (
+	mostOfArchive = 35_000_000
+	mostOfProgram = 115_500_000
+)
+
+// archiveName is the name of an archive: version, platform and format.
+var archiveName = regexp.MustCompile(`^kubectl-reconcile_(v.+)_((?:linux|darwin|windows)_(?:amd64|arm64))\.(tar\.gz|zip)$`)
+
+// packed is a file in an archive.
+type packed struct {
+	mode    os.FileMode
+	time    string
+	content []byte
+}
+
+// TestSnapshot unpacks the archives that SNAPSHOT has, and runs the program of this platform.
+func TestSnapshot(t *testing.T) {
+	dir := os.Getenv("SNAPSHOT")
+	if dir == "" {
+		t.Skip("SNAPSHOT names no folder with a build: `make test-snapshot` makes one")
+	}
+	sums := readSums(t, filepath.Join(dir, "checksums.txt"))
+	ran := false
+	for name, sum := range sums {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != sum {
+			t.Errorf("%s has the checksum %s, but checksums.txt has %s", name, got, sum)
+		}
+		m := archiveName.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		version, platform := m[1], m[2]
+		program := checkFiles(t, name, unpack(t, content, m[3]), platform)
+		if platform == "linux_amd64" && (len(content) > mostOfArchive || len(program) > mostOfProgram) {
+			t.Errorf("the archive has %d bytes, of at most %d, and the program %d, of at most %d",
+				len(content), mostOfArchive, len(program), mostOfProgram)
+		}
+		if platform == runtime.GOOS+"_"+runtime.GOARCH {
+			runProgram(t, program, version)
+			ran = true
+		}
+	}
+	if !ran {
+		t.Errorf("%s has no archive for %s/%s", dir, runtime.GOOS, runtime.GOARCH)
+	}
+}
+
+// checkFiles checks the files of an archive, and returns the program.
+func checkFiles(t *testing.T, archive string, files map[string]packed, platform string) []byte {
+	t.Helper()
+	program := "kubectl-reconcile"
+	if strings.HasPrefix(platform, "windows_") {
+		program += ".exe"
+	}
+	var names []string
+	for name, f := range files {
+		names = append(names, name)
+		want := os.FileMode(0o644)
+		if name == program {
+			want = 0o755
+		}
+		if f.mode.Perm() != want {
+			t.Errorf("%s: %s has the mode %v, want %v", archive, name, f.mode.Perm(), want)
+		}
+		if f.time != files[program].time {
+			t.Errorf("%s: %s is of %s, the program of %s: all are of the commit's time", archive, name, f.time, files[program].time)
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"LICENSE", "README.md", program}; !slices.Equal(names, want) {
+		t.Errorf("%s has the files %q, want %q", archive, names, want)
+	}
+	return files[program].content
+}
+
+// runProgram runs what was unpacked under both names of the plugin.
+func runProgram(t *testing.T, program []byte, version string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, other := filepath.Join(dir, "kubectl-reconcile"), filepath.Join(dir, "kubectl-debug_controllers")
+	if err := os.WriteFile(file, program, 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, other); err != nil {
+		t.Fatal(err)
+	}
+	var info struct{ Version, Commit, Platform string }
+	if err := json.Unmarshal([]byte(output(t, file, "version", "-o", "json")), &info); err != nil {
+		t.Fatal(err)
+	}
+	if info.Version != version || len(info.Commit) != 40 || info.Platform != runtime.GOOS+"/"+runtime.GOARCH {
+		t.Errorf("the program is of %+v, want version %s and the commit", info, version)
+	}
+	if help := output(t, other, "--help"); !strings.Contains(help, "kubectl debug-controllers [command]") {
+		t.Errorf("the help does not show the name that the program runs under:\n%s", help)
+	}
+	out := output(t, file, "run", "--sandbox", "--controller", "deployment,replicaset", "-f", "../../examples/web.yaml")
+	if !strings.Contains(out, "deployment.apps/web 3/3") {
+		t.Errorf("the example does not become ready:\n%s", out)
+	}
+}
+
+func output(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// readSums reads checksums by the names of files.
+func readSums(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sums := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		sum, name, _ := strings.Cut(lines.Text(), "  ")
+		sums[name] = sum
+	}
+	return sums
+}
+
+func unpack(t *testing.T, content []byte, format string) map[string]packed {
+	t.Helper()
+	files := map[string]packed{}
+	add := func(name string, info os.FileInfo, r io.Reader) {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = packed{info.Mode(), info.ModTime().UTC().String(), data}
+	}
+	if format == "zip" {
+		z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(f.Name, f.FileInfo(), r)
+		}
+		return files
+	}
+	g, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(g); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(header.Name, header.FileInfo(), r)
+	}
+}
