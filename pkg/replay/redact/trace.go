@@ -31,7 +31,8 @@ func (r *Redactor) RedactTrace(line []byte) ([]byte, error) {
 		for n, change := range event.Changed {
 			if meets(r.rules[i].path, fieldsOf(change.Path)) {
 				values := Path{{key: "changed"}, {element: true, index: n}}
-				p.paths = append(p.paths, append(values[:2:2], step{key: "old"}), append(values[:2:2], step{key: "new"}))
+				p.paths = append(p.paths, append(values[:2:2], step{key: "old"}),
+					append(values[:2:2], step{key: "new"}))
 			}
 		}
 	}

@@ -84,7 +84,8 @@ func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
 	var changed []*inspect.Writer
 	for i := range entries {
 		e := &entries[i]
-		if slices.ContainsFunc(old, func(o managedEntry) bool { return o.writer == e.writer || bytes.Equal(o.raw, e.raw) }) {
+		same := func(o managedEntry) bool { return o.writer == e.writer || bytes.Equal(o.raw, e.raw) }
+		if slices.ContainsFunc(old, same) {
 			continue
 		}
 		kept := false // an entry that lost fields to another manager keeps its time

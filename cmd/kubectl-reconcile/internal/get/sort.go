@@ -71,7 +71,8 @@ func (s *sorter) order(objects []json.RawMessage) ([]int, error) {
 	slices.SortStableFunc(all, func(a, b sortable) int {
 		n, ok := compareValues(a.value, b.value)
 		if !ok && err == nil {
-			err = fmt.Errorf("--sort-by %s: %s and %s cannot be compared", s.given, typeText(a.value), typeText(b.value))
+			err = fmt.Errorf("--sort-by %s: %s and %s cannot be compared", s.given, typeText(a.value),
+				typeText(b.value))
 		}
 		return n
 	})

@@ -22,7 +22,8 @@ const stdin = "-"
 // import. Several are merged: by time, and where there are no times by resource version.
 //
 // The recording is read as it arrives by Next, which blocks while a pipe does. Info and Seek need the end. Records stay
-// valid. When ctx is done all of them return, with the error of an interruption. close must be called after the last use.
+// valid. When ctx is done all of them return, with the error of an interruption. close must be called after the last
+// use.
 func Open(
 	ctx context.Context, streams genericiooptions.IOStreams, files []string,
 ) (rec replay.Recording, closeAll func() error, err error) {

@@ -45,8 +45,8 @@ type Terminal struct {
 	old *term.State
 }
 
-// Open prepares the terminal; nil if stdin or stdout is none, if stdin is used for other things, or if the program runs in
-// the background, where it would be stopped.
+// Open prepares the terminal; nil if stdin or stdout is none, if stdin is used for other things, or if the program runs
+// in the background, where it would be stopped.
 func Open(streams genericiooptions.IOStreams, stdinUsed bool) *Terminal {
 	in, ok := streams.In.(interface {
 		io.Reader
@@ -128,7 +128,7 @@ func (p *parser) parse(text string) []Press {
 		case c == ' ':
 			out = append(out, Press{Name: Pause})
 		case c == '.' || c == ',':
-			out = append(out, Press{Name: Step, Number: int64(c) - '-'})
+			out = append(out, Press{Name: Step, Number: int64(c) - '-'}) // between them in ASCII
 		case c == '+':
 			out = append(out, Press{Name: Faster})
 		case c == '-':

@@ -20,7 +20,8 @@ var detailFields = regexp.MustCompile(`^status\.(init|ephemeral)?[cC]ontainerSta
 	`|^status\.(startTime|podIPs|hostIPs|qosClass)\b|^metadata\.deletionGracePeriodSeconds$`)
 
 // followingFields matches fields that are shown if there is room.
-var followingFields = regexp.MustCompile(`^status\.(podIP|hostIP|terminatingReplicas|observedGeneration|nominatedNodeName)$`)
+var followingFields = regexp.MustCompile(
+	`^status\.(podIP|hostIP|terminatingReplicas|observedGeneration|nominatedNodeName)$`)
 
 // impliedConditions are conditions of pods that follow from those of its containers.
 var impliedConditions = map[string]bool{
@@ -169,8 +170,8 @@ func setTexts(c *timeline.ObjectChange, whole bool) []string {
 	return out
 }
 
-// fieldDetails returns the fields that changed; without -v only those that matter to most. Of a status the first two tell
-// most: what is ready and available.
+// fieldDetails returns the fields that changed; without -v only those that matter to most. Of a status the first two
+// tell most: what is ready and available.
 func (p *printer) fieldDetails(fields []inspect.Change) []detail {
 	if p.verbose || p.allFields {
 		return ranked(render.ChangeTexts(fields, render.ChangesOptions{All: true}), len(fields))
