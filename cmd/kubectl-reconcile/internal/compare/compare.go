@@ -34,7 +34,8 @@ type Flags struct {
 func (f *Flags) AddTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Controllers, "controller", "",
 		"run these controllers of kube-controller-manager on the recording, and compare what they write with what was "+
-			"recorded: the exit code is 0 if it is the same, 1 if not")
+			"recorded: the exit code is 0 if it is the same, 1 if not; on what kubectl has printed, show what they would "+
+			"do, as run does")
 	completeControllers(cmd)
 }
 
