@@ -156,8 +156,12 @@ func use(t *testing.T, file []byte, o ReaderOptions) ([]*Record, error) {
 		if err != nil {
 			continue
 		}
-		if naive.Records != nil {
-			expected, err := naive.Seek(m)
+		if n := len(naive.Records); n > 0 {
+			same := m
+			if last := naive.Records[n-1]; m.Number > last.Number || m.Time.After(last.Time) {
+				same = Moment{Number: last.Number} // what follows is of types that this version does not know
+			}
+			expected, err := naive.Seek(same)
 			if err != nil || !reflect.DeepEqual(state, expected) {
 				t.Fatalf("seek %s: another state, %v", m, err)
 			}
