@@ -135,6 +135,7 @@ func contentOf(obj fields, verb Verb) fields {
 		}
 	}
 	stripAdmission(out)
+	stripAllocated(out)
 	stripGeneratedSelector(out)
 	return out
 }
@@ -282,6 +283,20 @@ func stripAdmission(obj fields) {
 		for _, container := range (fields{"list": spec[list]}).maps("list") {
 			keepEntries(container, "volumeMounts", func(entry fields) bool { return !isToken(entry.text("name")) })
 		}
+	}
+}
+
+// stripAllocated removes from a Service the addresses and ports that the API has allocated, which are others each time.
+func stripAllocated(obj fields) {
+	spec, _ := obj["spec"].(map[string]any)
+	if address, ok := spec["clusterIP"].(string); !ok || address == "None" {
+		return
+	}
+	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "healthCheckNodePort"} {
+		delete(spec, name)
+	}
+	for _, port := range (fields{"ports": spec["ports"]}).maps("ports") {
+		delete(port, "nodePort")
 	}
 }
 

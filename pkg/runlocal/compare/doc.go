@@ -18,6 +18,8 @@
 //	             reconciled; answer.go compares what is written then; nodes.go tells which nodes are as good as others;
 //	             primary.go names what keys are about
 //	result.go    Result: what was the same, and what was not
+//	program.go   RunProgram: the same with a program, which cannot be held; programschedule.go decides when its writes
+//	             are due, and programwrites.go which are its own; accept.go makes the recording what it does
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
 // the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,8 +25,9 @@ import (
 
 // ProgramFlags are the flags of `replay --serve -- COMMAND` that choose what is compared.
 type ProgramFlags struct {
-	managers []string
-	accept   bool
+	managers          []string
+	accept            bool
+	startup, patience time.Duration
 }
 
 // AddTo adds the flags to a command.
@@ -36,6 +38,10 @@ func (f *ProgramFlags) AddTo(cmd *cobra.Command) {
 			"name of COMMAND's file")
 	flags.BoolVar(&f.accept, "accept", false,
 		"with --serve -- COMMAND, write what COMMAND does to the recording, in the place of what was recorded of it")
+	flags.DurationVar(&f.startup, "startup", time.Minute,
+		"with --serve -- COMMAND, how long COMMAND may take until it watches something")
+	flags.DurationVar(&f.patience, "patience", 10*time.Second,
+		"with --serve -- COMMAND, how long to wait for a write that was recorded, beside the time that it took then")
 }
 
 // Accepts reports whether the recording is to be written.
@@ -60,6 +66,9 @@ func (f *ProgramFlags) Run(
 	if err := cli.CheckOutput(view.Output, Outputs(), "text"); err != nil {
 		return err
 	}
+	if f.startup <= 0 || f.patience <= 0 {
+		return errors.New("--startup and --patience must be above 0")
+	}
 	if err := cli.SetUpKlog(render.Quiet); err != nil {
 		return err
 	}
@@ -79,7 +88,9 @@ func (f *ProgramFlags) Run(
 			return view.Serve.RunCommand(ctx, printed, server, token, view.Command)
 		},
 	}
-	o := compare.ProgramOptions{From: view.At, Listen: view.Serve.Address()}
+	o := compare.ProgramOptions{
+		From: view.At, Listen: view.Serve.Address(), Startup: f.startup, Patience: f.patience,
+	}
 	command := strings.Join(view.Command, " ")
 	if f.accept {
 		progress, _ := cli.WithProgress(streams, true)
@@ -87,7 +98,7 @@ func (f *ProgramFlags) Run(
 		accepted, err := compare.Accept(ctx, recording, program, o)
 		end()
 		if err != nil {
-			return errors.Join(programError(err, log), interruption(ctx))
+			return errors.Join(programError(err, log, streams.ErrOut), interruption(ctx))
 		}
 		if recording, err = view.accept(streams, recording, accepted); err != nil {
 			return err
@@ -97,7 +108,7 @@ func (f *ProgramFlags) Run(
 		return compare.RunProgram(ctx, recording, program, o)
 	})
 	if err != nil {
-		return errors.Join(programError(err, log), interruption(ctx))
+		return errors.Join(programError(err, log, streams.ErrOut), interruption(ctx))
 	}
 	return view.print(streams, result, again)
 }
@@ -164,8 +175,8 @@ func replaceFile(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// programError adds advice to the error of a program that could not be compared, and what it printed last.
-func programError(err error, log *tail) error {
+// programError adds advice to the error of a program that could not be compared, and prints what it printed last.
+func programError(err error, log *tail, errOut io.Writer) error {
 	none := (*compare.NoWritesError)(nil)
 	switch {
 	case errors.As(err, &none):
@@ -173,9 +184,9 @@ func programError(err error, log *tail) error {
 			noWritesHint(none))
 	case errors.As(err, new(*compare.ProgramError)), errors.Is(err, compare.ErrNotStarted):
 		if text := log.text(); text != "" {
-			return cli.WithHint(err, "it printed last:\n"+text)
+			_, writeErr := fmt.Fprintf(errOut, "the last that it printed:\n%s\n", text)
+			return errors.Join(err, writeErr)
 		}
-		return cli.WithHint(err, "-v shows what it prints")
 	}
 	return err
 }

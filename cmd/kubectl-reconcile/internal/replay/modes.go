@@ -43,6 +43,8 @@ var ownFlags = map[string][]mode{
 	"at":         {modeServe, modeProgram, modeCompare, modeExport},
 	"manager":    {modeProgram},
 	"accept":     {modeProgram},
+	"startup":    {modeProgram},
+	"patience":   {modeProgram},
 	"clean":      {modeExport},
 	"no-pager":   {modeTimeline, modeSummary},
 	"existing":   {modeTimeline, modeFollow},
@@ -95,7 +97,7 @@ func (f *Flags) checkFlags(m mode) error {
 		}
 	}
 	for _, name := range []string{
-		"speed", "at", "manager", "accept", "clean", "no-pager", "existing", "all-fields",
+		"speed", "at", "manager", "accept", "startup", "patience", "clean", "no-pager", "existing", "all-fields",
 	} {
 		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
 			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])
@@ -107,14 +109,18 @@ func (f *Flags) checkFlags(m mode) error {
 	return nil
 }
 
+const programHint = "it is for --serve -- COMMAND, without --speed, --writable and --no-compare"
+
 // flagHints are advice for flags that were given in a mode that does not have them.
 var flagHints = map[string]string{
 	"speed": "it is for --follow and --serve",
 	"at":    "--since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment",
 	"clean": "it is for -o manifests",
 
-	"manager": "it is for --serve -- COMMAND, without --speed, --writable and --no-compare",
-	"accept":  "it is for --serve -- COMMAND, without --speed, --writable and --no-compare",
+	"manager":  programHint,
+	"accept":   programHint,
+	"startup":  programHint,
+	"patience": programHint,
 }
 
 func (f *Flags) run(ctx context.Context, streams genericiooptions.IOStreams, args, command []string) error {
