@@ -115,7 +115,8 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	a.copied = len(o.Objects) > 0
 	a.recorded = s.recorded
 	a.chooseServiceRanges()
-	// Clusters allow privileged pods, unless the command line has said otherwise. The first call in a process counts, upstream ignores all others.
+	// Clusters allow privileged pods, unless the command line has said otherwise. The first call in a process counts,
+	// upstream ignores all others.
 	capabilities.Setup(true, 0)
 
 	a.loopback = inProcessConfig(s.transport, rand.Text())

@@ -69,15 +69,17 @@ func (l *CommandLine) tlsSettings() (*tls.Config, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the serving certificate: %w", err)
 	}
-	encoded, err := os.ReadFile(pair.CertFile)
+	encoded, err := os.ReadFile(pair.CertFile) //nolint:gosec // G304: the command line says which
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the serving certificate: %w", err)
 	}
-	settings := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
+	settings := &tls.Config{
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12, // upstream's default too
+	}
 	if l.SecureServing.DisableHTTP2Serving {
 		settings.NextProtos = []string{"http/1.1"}
 	}
-	// Without --tls-min-version upstream's default is 1.2.
 	if settings.MinVersion, err = cliflag.TLSVersion(l.SecureServing.MinTLSVersion); err != nil {
 		return nil, nil, err
 	}

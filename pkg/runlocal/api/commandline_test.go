@@ -263,7 +263,7 @@ func TestCommandLineErrors(t *testing.T) {
 // get requests a path as a client without a certificate.
 func get(t *testing.T, server *fixture, path string) string {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // G402: as envtest
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, server.URL()+path, nil)
 	if err != nil {

@@ -48,8 +48,8 @@ type coreProvider struct {
 	client     kubernetes.Interface
 	slices     proxy.EndpointSliceGetter
 	components func() map[string]componentstatus.Server
-	// serviceRanges are assembly.serviceRanges, ports those that Services may have on nodes, and nodePorts those of them
-	// that are taken already.
+	// serviceRanges are assembly.serviceRanges, ports those that Services may have on nodes, and nodePorts those of
+	// them that are taken already.
 	serviceRanges []string
 	ports         utilnet.PortRange
 	nodePorts     []int32

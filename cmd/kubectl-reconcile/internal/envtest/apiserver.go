@@ -97,8 +97,8 @@ func runAPIServer(ctx context.Context, args []string, streams genericiooptions.I
 
 // printHelp writes all flags, in the form in which envtest looks for some.
 func (f *apiServerFlags) printHelp(w io.Writer) error {
-	_, err := fmt.Fprintf(w, `The API server of kubectl reconcile %s in the place of kube-apiserver %s: in memory, for tests.
-What differs is in docs/envtest.md.
+	_, err := fmt.Fprintf(w, `The API server of kubectl reconcile %s in the place of kube-apiserver %s, for tests: its
+objects are in memory. What differs is in docs/envtest.md.
 
 Usage:
   kube-apiserver [flags]

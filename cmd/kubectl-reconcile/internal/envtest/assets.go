@@ -193,13 +193,14 @@ func fileName(program string) string {
 
 // link makes path a link to target in one step: a process that starts it meanwhile finds the old or the new one.
 func link(target, path string) error {
-	if have, err := os.Readlink(path); err == nil && have == target || err != nil && sameFile(path, target) {
+	hard := runtime.GOOS == "windows" // symbolic links need a privilege there
+	if have, _ := os.Readlink(path); have == target || hard && sameFile(path, target) {
 		return nil
 	}
 	temporary := path + "." + strconv.Itoa(os.Getpid()) + ".tmp"
 	create := os.Symlink
-	if runtime.GOOS == "windows" {
-		create = os.Link // symbolic links need a privilege
+	if hard {
+		create = os.Link
 	}
 	if err := create(target, temporary); err != nil {
 		return err

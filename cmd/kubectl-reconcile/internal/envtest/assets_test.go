@@ -25,7 +25,7 @@ func file(t *testing.T, path string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // G306: it must be run
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -53,11 +53,11 @@ func TestAssets(t *testing.T) {
 		}
 	}
 	links(kubectl)
-	if err := os.Chmod(o.dir, 0o500); err != nil { //nolint:gosec // G302: a folder
+	if err := os.Chmod(o.dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	links(kubectl)                                 // what is right is not written again
-	if err := os.Chmod(o.dir, 0o700); err != nil { //nolint:gosec // G302: a folder
+	links(kubectl) // what is right is not written again
+	if err := os.Chmod(o.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{apiServerName, etcdName} { // as after an update

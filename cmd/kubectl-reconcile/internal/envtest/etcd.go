@@ -27,8 +27,8 @@ const usageCode = 2
 // etcdFlags are etcd's flags, without those that are honoured or refused; a flag with a * needs no value. None of them
 // makes a difference where nothing is stored.
 const etcdFlags = `
-	advertise-client-urls auth-token auth-token-ttl auto-compaction-mode auto-compaction-retention backend-batch-interval
-	backend-batch-limit backend-bbolt-freelist-type bcrypt-cost bootstrap-defrag-threshold-megabytes cipher-suites
+	advertise-client-urls auth-token auth-token-ttl auto-compaction-mode auto-compaction-retention
+	backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost bootstrap-defrag-threshold-megabytes cipher-suites
 	compact-hash-check-time compaction-batch-limit compaction-sleep-interval corrupt-check-time cors data-dir
 	discovery-cacert discovery-cert discovery-dial-timeout discovery-endpoints discovery-fallback
 	discovery-insecure-skip-tls-verify* discovery-insecure-transport* discovery-keepalive-time
@@ -101,7 +101,7 @@ func (o *etcdOptions) flags() *flag.FlagSet {
 	flags.StringVar(&o.clientHTTPURLs, "listen-client-http-urls", "", "")
 	flags.StringVar(&o.metricsURLs, "listen-metrics-urls", "", "")
 	flags.BoolVar(&o.version, "version", false, "")
-	for _, name := range strings.Fields(etcdFlags + " " + etcdRefused) {
+	for name := range strings.FieldsSeq(etcdFlags + " " + etcdRefused) {
 		if name, isBool := strings.CutSuffix(name, "*"); isBool {
 			flags.Bool(name, false, "")
 		} else {
@@ -132,7 +132,7 @@ Flags:
 func refuseEtcd(flags *flag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *flag.Flag) {
-		for _, name := range strings.Fields(etcdRefused) {
+		for name := range strings.FieldsSeq(etcdRefused) {
 			off := f.Value.String() == "" || f.Value.String() == "false"
 			if strings.TrimSuffix(name, "*") == f.Name && !off && err == nil {
 				err = cli.WithHint(fmt.Errorf("--%s cannot be honoured: kubectl reconcile stands in for etcd, "+
@@ -151,7 +151,7 @@ func (o *etcdOptions) Run(ctx context.Context) error {
 			_ = l.Close()
 		}
 	}
-	for _, one := range strings.FieldsFunc(o.clientURLs+","+o.clientHTTPURLs+","+o.metricsURLs,
+	for one := range strings.FieldsFuncSeq(o.clientURLs+","+o.clientHTTPURLs+","+o.metricsURLs,
 		func(r rune) bool { return r == ',' }) {
 		l, err := listenURL(ctx, one)
 		if err != nil {

@@ -19,9 +19,8 @@ const honoured = `
 	audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-enable
 	audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage audit-log-maxbackup
 	audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled audit-log-truncate-max-batch-size
-	audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-initial-backoff
-	
-	audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
+	audit-log-truncate-max-event-size audit-log-version audit-policy-file audit-webhook-batch-buffer-size
+	audit-webhook-batch-initial-backoff audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
 	audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps audit-webhook-config-file
 	audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled
 	audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -105,14 +106,18 @@ func TestEtcd(t *testing.T) {
 // status returns the status of the answer, once there is one.
 func status(t *testing.T, url string) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		response, err := http.Get(url) //nolint:noctx // of a test
-		if err == nil {
-			_ = response.Body.Close()
-			return response.StatusCode
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+	code := 0
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true,
+		func(context.Context) (bool, error) {
+			response, err := http.Get(url)
+			if err != nil {
+				return false, nil //nolint:nilerr // it does not listen yet
+			}
+			code = response.StatusCode
+			return true, response.Body.Close()
+		})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return code
 }
