@@ -39,11 +39,13 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/compare": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/render",
+		"cmd/kubectl-reconcile/internal/serve",
 		"cmd/kubectl-reconcile/internal/session",
 		"pkg/inspect",
 		"pkg/replay",
 		"pkg/runlocal/compare",
 		"pkg/runlocal/controllers",
+		"pkg/runlocal/playback",
 		"pkg/runlocal/trace",
 	},
 	"cmd/kubectl-reconcile/internal/connect": {
@@ -284,6 +286,7 @@ var edges = map[string][]string{
 		"pkg/runlocal",
 		"pkg/runlocal/api",
 		"pkg/runlocal/controllers",
+		"pkg/runlocal/playback",
 		"pkg/runlocal/tap",
 		"pkg/runlocal/trace",
 	},
