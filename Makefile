@@ -1,7 +1,7 @@
 KUBERNETES := v1.37.1
 STAGING    := v0.37.1
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-# The newest that the Go of go.mod builds.
+# Later versions need a later Go.
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
