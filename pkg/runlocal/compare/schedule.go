@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // playEvents plays all events.
@@ -153,7 +155,11 @@ func (r *run) passTime(ctx context.Context, ev *event) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.timeline.move(r.last, ev.record.Time, r.clock.Now())
+	now := r.clock.Now()
+	if r.timed {
+		r.result.Behind = max(r.result.Behind, trace.Duration(now.Sub(due)))
+	}
+	r.timeline.move(r.last, ev.record.Time, now)
 	return nil
 }
 

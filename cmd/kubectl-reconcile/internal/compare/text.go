@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -269,6 +270,10 @@ func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 	}
 	if r.Relisted > 0 {
 		out = append(out, cli.Plural(r.Relisted, "event")+" that only a list has shown, taken as given")
+	}
+	if behind := time.Duration(r.Behind); behind >= time.Second && c.Different > 0 {
+		out = append(out, "the machine was busy: the run was up to "+render.FormatDuration(r.Behind)+
+			" behind the recorded times, so that timers may have ended beside other events")
 	}
 	if r.NotServed > 0 {
 		out = append(out, cli.Plural(r.NotServed, "event")+" that this version of Kubernetes cannot serve, left out")
