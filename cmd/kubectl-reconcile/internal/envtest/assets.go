@@ -115,7 +115,7 @@ func stablePath(self, argv0 string) string {
 
 // sameFile reports whether two paths lead to the same file.
 func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
+	one, err := os.Stat(a) //nolint:gosec // G703: paths of this program and of PATH
 	if err != nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -28,35 +29,35 @@ const usageCode = 2
 // makes a difference where nothing is stored.
 const etcdFlags = `
 	advertise-client-urls auth-token auth-token-ttl auto-compaction-mode auto-compaction-retention
-	backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost bootstrap-defrag-threshold-megabytes cipher-suites
-	compact-hash-check-time compaction-batch-limit compaction-sleep-interval corrupt-check-time cors data-dir
-	discovery-cacert discovery-cert discovery-dial-timeout discovery-endpoints discovery-fallback
-	discovery-insecure-skip-tls-verify* discovery-insecure-transport* discovery-keepalive-time
-	discovery-keepalive-timeout discovery-key discovery-password discovery-proxy discovery-request-timeout discovery-srv
-	discovery-srv-name discovery-token discovery-user discovery distributed-tracing-address
-	distributed-tracing-instance-id distributed-tracing-sampling-rate distributed-tracing-service-name
-	downgrade-check-time election-timeout enable-distributed-tracing* enable-grpc-gateway* enable-log-rotation*
-	enable-pprof* experimental-bootstrap-defrag-threshold-megabytes experimental-compact-hash-check-enabled*
-	experimental-compact-hash-check-time experimental-compaction-batch-limit experimental-compaction-sleep-interval
-	experimental-corrupt-check-time experimental-distributed-tracing-address
+	backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost
+	bootstrap-defrag-threshold-megabytes cipher-suites compact-hash-check-time compaction-batch-limit
+	compaction-sleep-interval corrupt-check-time cors data-dir discovery-cacert discovery-cert discovery-dial-timeout
+	discovery-endpoints discovery-fallback discovery-insecure-skip-tls-verify* discovery-insecure-transport*
+	discovery-keepalive-time discovery-keepalive-timeout discovery-key discovery-password discovery-proxy
+	discovery-request-timeout discovery-srv discovery-srv-name discovery-token discovery-user discovery
+	distributed-tracing-address distributed-tracing-instance-id distributed-tracing-sampling-rate
+	distributed-tracing-service-name downgrade-check-time election-timeout enable-distributed-tracing*
+	enable-grpc-gateway* enable-log-rotation* enable-pprof* experimental-bootstrap-defrag-threshold-megabytes
+	experimental-compact-hash-check-enabled* experimental-compact-hash-check-time experimental-compaction-batch-limit
+	experimental-compaction-sleep-interval experimental-corrupt-check-time experimental-distributed-tracing-address
 	experimental-distributed-tracing-instance-id experimental-distributed-tracing-sampling-rate
 	experimental-distributed-tracing-service-name experimental-downgrade-check-time
 	experimental-enable-distributed-tracing* experimental-enable-lease-checkpoint*
 	experimental-enable-lease-checkpoint-persist* experimental-initial-corrupt-check* experimental-max-learners
-	experimental-memory-mlock* experimental-peer-skip-client-san-verification*
-	experimental-set-member-localaddr* experimental-snapshot-catchup-entries
-	experimental-stop-grpc-service-on-defrag* experimental-txn-mode-write-with-shared-buffer*
-	experimental-warning-apply-duration experimental-warning-unary-request-duration
-	experimental-watch-progress-notify-interval feature-gates force-new-cluster* grpc-keepalive-interval
-	grpc-keepalive-min-time grpc-keepalive-timeout heartbeat-interval host-whitelist initial-advertise-peer-urls
-	initial-cluster initial-cluster-state initial-cluster-token initial-election-tick-advance* listen-peer-urls
-	log-format log-level log-outputs log-rotation-config-json logger max-concurrent-streams max-learners
-	max-request-bytes max-snapshots max-txn-ops max-wals memory-mlock* metrics name peer-auto-tls* peer-cert-allowed-cn
-	peer-cert-allowed-hostname peer-cert-file peer-client-cert-auth* peer-client-cert-file peer-client-key-file
-	peer-crl-file peer-key-file peer-skip-client-san-verification* peer-trusted-ca-file pre-vote* quota-backend-bytes
-	raft-read-timeout raft-write-timeout self-signed-cert-validity snapshot-catchup-entries snapshot-count
-	socket-reuse-address* socket-reuse-port* strict-reconfig-check* tls-max-version tls-min-version unsafe-no-fsync*
-	v2-deprecation wal-dir warning-apply-duration warning-unary-request-duration watch-progress-notify-interval`
+	experimental-memory-mlock* experimental-peer-skip-client-san-verification* experimental-set-member-localaddr*
+	experimental-snapshot-catchup-entries experimental-stop-grpc-service-on-defrag*
+	experimental-txn-mode-write-with-shared-buffer* experimental-warning-apply-duration
+	experimental-warning-unary-request-duration experimental-watch-progress-notify-interval feature-gates
+	force-new-cluster* grpc-keepalive-interval grpc-keepalive-min-time grpc-keepalive-timeout heartbeat-interval
+	host-whitelist initial-advertise-peer-urls initial-cluster initial-cluster-state initial-cluster-token
+	initial-election-tick-advance* listen-peer-urls log-format log-level log-outputs log-rotation-config-json logger
+	max-concurrent-streams max-learners max-request-bytes max-snapshots max-txn-ops max-wals memory-mlock* metrics
+	name peer-auto-tls* peer-cert-allowed-cn peer-cert-allowed-hostname peer-cert-file peer-client-cert-auth*
+	peer-client-cert-file peer-client-key-file peer-crl-file peer-key-file peer-skip-client-san-verification*
+	peer-trusted-ca-file pre-vote* quota-backend-bytes raft-read-timeout raft-write-timeout self-signed-cert-validity
+	snapshot-catchup-entries snapshot-count socket-reuse-address* socket-reuse-port* strict-reconfig-check*
+	tls-max-version tls-min-version unsafe-no-fsync* v2-deprecation wal-dir warning-apply-duration
+	warning-unary-request-duration watch-progress-notify-interval`
 
 // etcdRefused are the flags without which clients could not connect as they expect, or that read other settings.
 const etcdRefused = `auto-tls* cert-file client-cert-allowed-hostname client-cert-auth* client-cert-file
@@ -164,20 +165,17 @@ func (o *etcdOptions) Run(ctx context.Context) error {
 	}
 	server := &http.Server{Handler: etcdHandler(), ReadHeaderTimeout: etcdHeaderTimeout}
 	failed := make(chan error, len(listeners))
+	var serving sync.WaitGroup
 	for _, l := range listeners {
-		go func() { failed <- server.Serve(l) }()
+		serving.Go(func() { failed <- server.Serve(l) })
 	}
 	var err error
-	running := len(listeners)
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
-		running--
 	}
 	_ = server.Close() // its errors are those of the connections
-	for range running {
-		<-failed
-	}
+	serving.Wait()
 	return err
 }
 
