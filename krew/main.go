@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 )
@@ -16,9 +17,8 @@ import (
 var templates embed.FS
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil { //nolint:forbidigo // main has the streams
+		log.Fatal(err)
 	}
 }
 
@@ -36,7 +36,7 @@ func run(args []string, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it is only read
 	sums, err := readChecksums(f)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", *sumsFile, err)
@@ -50,7 +50,7 @@ func run(args []string, out, errOut io.Writer) error {
 
 // writeIndex fills all manifests and writes them to a folder.
 func writeIndex(out io.Writer, folder, version, base string, sums checksums) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
 	names, err := fs.Glob(templates, "*.yaml")

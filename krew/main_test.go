@@ -90,7 +90,7 @@ func TestManifests(t *testing.T) {
 		}
 		_, description, _ := strings.Cut(texts[name], "description: |\n")
 		description, _, _ = strings.Cut(description, "  caveats:")
-		for _, l := range strings.Split(description, "\n") {
+		for l := range strings.SplitSeq(description, "\n") {
 			if len(strings.TrimPrefix(l, "    ")) > 80 {
 				t.Errorf("%s: longer than 80 columns: %s", name, l)
 			}

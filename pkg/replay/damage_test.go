@@ -25,7 +25,7 @@ func TestTornAnywhere(t *testing.T) {
 	file, flushed := write(t, records, replay.WriterOptions{SnapshotEvery: 1500}, every)
 	want := memory(records).Records
 	ended := whole(t, file, len(want))
-	for size := 0; size < len(file); size += stride {
+	for size := 0; size < len(file); size += stride { //nolint:modernize // stride is above 1 under the race detector
 		cut := file[:size]
 		if size >= ended {
 			// Only the index is missing.
@@ -123,7 +123,7 @@ func TestDamaged(t *testing.T) {
 	records := random(4, 60)
 	file, _ := write(t, records, replay.WriterOptions{SnapshotEvery: 1500}, 4)
 	want := memory(records)
-	for i := 0; i < len(file); i += stride {
+	for i := 0; i < len(file); i += stride { //nolint:modernize // stride is above 1 under the race detector
 		changed := bytes.Clone(file)
 		changed[i] ^= 0x10
 		r, err := replay.Open(bytes.NewReader(changed), int64(len(changed)), replay.ReaderOptions{})

@@ -106,7 +106,7 @@ func runProgram(t *testing.T, program []byte, version string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, other := filepath.Join(dir, "kubectl-reconcile"), filepath.Join(dir, "kubectl-debug_controllers")
-	if err := os.WriteFile(file, program, 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(file, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(file, other); err != nil {

@@ -44,8 +44,8 @@ func Accept(ctx context.Context, recording replay.Recording, p Program, o Progra
 	return accepted, err
 }
 
-// Write writes the recording with the changes to sink, from its beginning. Versions after an added write are higher than
-// they were. A recording that was cut off is written as far as it goes.
+// Write writes the recording with the changes to sink, from its beginning. Versions after an added write are higher
+// than they were. A recording that was cut off is written as far as it goes.
 func (a *Accepted) Write(recording replay.Recording, sink replay.Sink) error {
 	if err := recording.Rewind(); err != nil {
 		return err
@@ -289,7 +289,8 @@ func (a *acceptor) changed(w *write, ev *event) answer {
 	return out
 }
 
-// mergedWrite returns an object that a write of a program made, with the metadata and the other part that were recorded.
+// mergedWrite returns an object that a write of a program made, with the metadata and the other part that were
+// recorded.
 func mergedWrite(made, recorded fields, verb Verb) fields {
 	if verb == VerbUpdateStatus {
 		out := maps.Clone(recorded)

@@ -197,8 +197,8 @@ func (c *change) writer(scale bool) writer {
 	return unknownWriter // only fields were removed, or managedFields have none of them
 }
 
-// managers reports whether one of our managers has written a field that changed, and whether others have. For a creation
-// any field counts.
+// managers reports whether one of our managers has written a field that changed, and whether others have. For a
+// creation any field counts.
 func (c *change) managers(isOurs func(inspect.Writer) bool) (ours, others bool) {
 	if c.verb == VerbCreate {
 		for _, m := range inspect.FieldsByManager(object(c.after)) {

@@ -274,7 +274,9 @@ func (h *handler) deleteAll(
 	}
 	found, err := parse(answered.body.Bytes())
 	if err != nil {
-		respond(w, answer{refused: err.Error(), code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError})
+		respond(w, answer{
+			refused: err.Error(), code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError,
+		})
 		return
 	}
 	for _, item := range found.maps("items") {

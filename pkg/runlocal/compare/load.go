@@ -287,8 +287,8 @@ func withDefaults(obj fields, stream *replay.Stream) fields {
 	return out
 }
 
-// controllersOf returns who of the controllers made a change, by their short names: by the trace for controllers that it
-// has, else by attribute.
+// controllersOf returns who of the controllers made a change, by their short names: by the trace for controllers that
+// it has, else by attribute.
 func (l *recorded) controllersOf(compared []string) attributor {
 	return func(state known, ev *event, c *change) (verdict, effect) { return l.who(compared, state, ev, c) }
 }

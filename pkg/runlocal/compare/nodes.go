@@ -47,7 +47,8 @@ func (r *run) ranksOn(node, namespace string, owner fields) []string {
 	for id, object := range r.objects {
 		ref := object.current.controllerOwner()
 		if id.resource == core("pods") && id.namespace == namespace && ref != nil &&
-			ref.text("kind") == "DaemonSet" && ref.text("name") == owner.text("name") && nodeOf(object.current) == node {
+			ref.text("kind") == "DaemonSet" && ref.text("name") == owner.text("name") &&
+			nodeOf(object.current) == node {
 			out = append(out, rankText(object.current))
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// playEvents plays all events. Inputs follow each other at once; where the program has written, its write is waited for.
+// playEvents plays all events. Inputs follow each other at once; where the program has written, its write is waited
+// for.
 func (r *programRun) playEvents(ctx context.Context) error {
 	for _, ev := range r.loaded.events {
 		if r.isPlayed(ev) {
@@ -55,8 +56,8 @@ func (r *programRun) skipTo(ev *event) {
 	r.timeline.move(r.last, ev.record.Time, r.clock.Now())
 }
 
-// awaitWrite waits until the program has made a write that was recorded, or another in its place, for as long as it took
-// then and some time more.
+// awaitWrite waits until the program has made a write that was recorded, or another in its place, for as long as it
+// took then and some time more.
 func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Duration) error {
 	id := r.idOf(ev)
 	r.mu.Lock()
@@ -158,8 +159,8 @@ func (r *programRun) makeUp(id keyID, written *event) {
 	})
 }
 
-// end ends the comparison of a key with a write that was not recorded, in the place of ev, which may be nil. r.mu must be
-// held.
+// end ends the comparison of a key with a write that was not recorded, in the place of ev, which may be nil. r.mu must
+// be held.
 func (r *programRun) end(id keyID, w *write, ev *event) {
 	k := r.key(id)
 	k.ended = true
@@ -288,8 +289,8 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 	return forbidden(refusedDifferent)
 }
 
-// complete sets what a write does, and which key it belongs to: that of a recorded write of the object which is to come,
-// or that of its owner. r.mu must be held.
+// complete sets what a write does, and which key it belongs to: that of a recorded write of the object which is to
+// come, or that of its owner. r.mu must be held.
 func (r *programRun) complete(w *write) {
 	current, stream := r.object(w.objectID()).current, r.streams[w.objectID().resource]
 	if w.object.Kind == "" && stream != nil {

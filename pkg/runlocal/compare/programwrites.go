@@ -27,15 +27,16 @@ func (p *programWrites) who(state known, ev *event, c *change) (verdict, effect)
 	if user := ev.record.Writer; user != "" {
 		return p.byUser(user, c, made)
 	}
-	switch {
-	case c.verb == "":
+	switch c.verb {
+	case "":
 		return p.byFinalizers(c, made)
-	case c.verb == VerbDelete:
+	case VerbDelete:
 		made.possible = true
 		if p.hasFields(c.before) {
 			return isEffect, made
 		}
 		return isInput, effect{}
+	case VerbCreate, VerbUpdate, VerbUpdateStatus:
 	}
 	switch ours, others := c.managers(p.isOurs); {
 	case ours:

@@ -117,8 +117,8 @@ type Result struct {
 	ByTrace bool `json:"byTrace,omitempty"`
 	// Gaps counts the times in which nothing was recorded.
 	Gaps int `json:"gaps,omitempty"`
-	// Behind is how late the run came to an event, at most, while time passed as it was recorded. It depends on how busy
-	// the machine is. From a second on timers may have ended beside other events than they did.
+	// Behind is how late the run came to an event, at most, while time passed as it was recorded. It depends on how
+	// busy the machine is. From a second on timers may have ended beside other events than they did.
 	Behind trace.Duration `json:"behind,omitempty"`
 }
 

@@ -30,8 +30,8 @@ type Options struct {
 	// Sinks get the trace of the run, and before it that of one that was ended because a controller waited for a timer.
 	// It may be nil.
 	Sinks []trace.Sink
-	// MaxWait is for how long a timer of a controller is waited for; 0 is 15 seconds. Those that end later do not end in
-	// the run.
+	// MaxWait is for how long a timer of a controller is waited for; 0 is 15 seconds. Those that end later do not end
+	// in the run.
 	MaxWait time.Duration
 	// Patience is how long, in recorded time, a key waits for its next effect before it is reconciled without one; 0 is
 	// one second.

@@ -35,8 +35,8 @@ type Options struct {
 	// is for clients that act on times, such as controllers, which would find every deadline passed. Writable implies
 	// it.
 	ShiftTimes bool
-	// Move changes the times in the JSON of an object, in the place of what ShiftTimes does. It may be nil. It is called
-	// by one goroutine at a time.
+	// Move changes the times in the JSON of an object, in the place of what ShiftTimes does. It may be nil. It is
+	// called by one goroutine at a time.
 	Move func(object []byte) []byte
 	// Empty are kinds that clients need. Of those that were not recorded there are no objects.
 	Empty []schema.GroupResource

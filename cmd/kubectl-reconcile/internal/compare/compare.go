@@ -1,8 +1,8 @@
 // Package compare is what `replay --controller` and `replay --serve -- COMMAND` do: it lets controllers run on a
 // recording, and prints what they did otherwise than in it. Package pkg/runlocal/compare runs and compares them.
 //
-// compare.go has the flags and Run for controllers of kube-controller-manager, program.go for a program, text.go what is
-// printed for people, and document.go what -o json and yaml print.
+// compare.go has the flags and Run for controllers of kube-controller-manager, program.go for a program, text.go what
+// is printed for people, and document.go what -o json and yaml print.
 package compare
 
 import (
@@ -34,8 +34,8 @@ type Flags struct {
 func (f *Flags) AddTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Controllers, "controller", "",
 		"run these controllers of kube-controller-manager on the recording, and compare what they write with what was "+
-			"recorded: the exit code is 0 if it is the same, 1 if not; on what kubectl has printed, show what they would "+
-			"do, as run does")
+			"recorded: the exit code is 0 if it is the same, 1 if not; on what kubectl has printed, show what they "+
+			"would do, as run does")
 	completeControllers(cmd)
 }
 

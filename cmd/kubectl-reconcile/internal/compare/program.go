@@ -113,8 +113,8 @@ func (f *ProgramFlags) Run(
 	return view.print(streams, result, again)
 }
 
-// accept writes the recording with what was accepted, and returns the new one, which the caller need not close. If there
-// is nothing to change it is the old one.
+// accept writes the recording with what was accepted, and returns the new one, which the caller need not close. If
+// there is nothing to change it is the old one.
 func (v *ProgramView) accept(
 	streams genericiooptions.IOStreams, recording replay.Recording, accepted *compare.Accepted,
 ) (replay.Recording, error) {
@@ -180,8 +180,8 @@ func programError(err error, log *tail, errOut io.Writer) error {
 	none := (*compare.NoWritesError)(nil)
 	switch {
 	case errors.As(err, &none):
-		return cli.WithHint(fmt.Errorf("the recording has no write of field manager %s", strings.Join(none.Writers, ", ")),
-			noWritesHint(none))
+		err := fmt.Errorf("the recording has no write of field manager %s", strings.Join(none.Writers, ", "))
+		return cli.WithHint(err, noWritesHint(none))
 	case errors.As(err, new(*compare.ProgramError)), errors.Is(err, compare.ErrNotStarted):
 		if text := log.text(); text != "" {
 			_, writeErr := fmt.Fprintf(errOut, "the last that it printed:\n%s\n", text)

@@ -11,6 +11,7 @@ import (
 // reads from the terminal.
 func inForeground(fd int) bool {
 	var group int32
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCGPGRP,
+		uintptr(unsafe.Pointer(&group))) //nolint:gosec // G103: as ioctl wants it
 	return errno == 0 && int(group) == syscall.Getpgrp()
 }

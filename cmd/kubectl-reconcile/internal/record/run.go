@@ -70,7 +70,8 @@ func (o *Options) header(ctx context.Context, served *connect.Cluster) (func() r
 	return func() replay.Header {
 		return replay.Header{
 			Tool: "kubectl-reconcile " + cli.Version(), Server: version, Cluster: clusterID(ctx, served),
-			Context: o.connection.Context, Start: o.clock.Now().UTC(), Redacted: o.redaction.Redactor != nil, Options: o.given,
+			Context: o.connection.Context, Start: o.clock.Now().UTC(), Redacted: o.redaction.Redactor != nil,
+			Options: o.given,
 		}
 	}, nil
 }

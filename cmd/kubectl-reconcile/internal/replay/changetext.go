@@ -86,25 +86,25 @@ const (
 // parts returns the parts of a change that are shown, in their order.
 func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 	var out []detail
-	add := func(rank detailRank, format string, args ...any) {
-		out = append(out, detail{render.Escape(fmt.Sprintf(format, args...)), rank})
+	add := func(rank detailRank, text string) {
+		out = append(out, detail{render.Escape(text), rank})
 	}
 	whole := e.Type != timeline.Modified || c.Replaced || c.Unknown
 	if c.DeletionRequested {
 		out = append(out, detail{p.palette.Change("deletion requested"), alwaysShown})
 	}
 	for _, text := range setTexts(c, whole) {
-		add(alwaysShown, "%s", text)
+		add(alwaysShown, text)
 	}
 	if whole && e.Type != timeline.Deleted && len(c.Fields) == 0 {
 		if text := replicasText(c.Replicas); text != "" {
-			add(alwaysShown, "%s", text)
+			add(alwaysShown, text)
 		}
 	}
 	fields := otherFields(c)
 	out = append(out, p.fieldDetails(fields)...)
 	for _, one := range c.Containers {
-		add(telling, "%s", containerText(one))
+		add(telling, containerText(one))
 	}
 	out = append(out, p.conditionDetails(e, c, whole)...)
 	if text := generationText(c); text != "" && !whole {
@@ -112,7 +112,7 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 		if isPod(e) {
 			rank = following
 		}
-		add(rank, "%s", text)
+		add(rank, text)
 	}
 	if len(out) == 0 && !whole {
 		return []string{render.Changes(fields, render.ChangesOptions{Limit: 1, All: true})}

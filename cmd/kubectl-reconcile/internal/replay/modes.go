@@ -205,8 +205,8 @@ func canBeWritten(args []string) error {
 	if errors.As(err, new(*replay.NotRecordingError)) {
 		return cli.WithHint(err, "--accept writes recordings of `record`; export what other tools have written again")
 	}
-	if err != nil {
-		return nil // which opening it as an input finds too, and says better
+	if file == nil {
+		return nil // opening it as an input finds the reason too, and says better
 	}
 	return file.Close()
 }
