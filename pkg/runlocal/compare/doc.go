@@ -15,8 +15,8 @@
 //	times.go     recorded times as times of the run
 //	handler.go   writes of controllers are answered in the place of the API
 //	run.go       Run: its options, and what it begins with; schedule.go plays the inputs, and decides when each key is
-//	             reconciled; answer.go compares what is written then; nodes.go tells which nodes are as good as
-//	             others; primary.go names what keys are about
+//	             reconciled; timers.go lets time pass while keys wait for timers; answer.go compares what is written
+//	             then; nodes.go tells which nodes are as good as others; primary.go names what keys are about
 //	result.go    Result: what was the same, and what was not
 //	program.go   RunProgram: the same with a program, which cannot be held; programschedule.go decides when its writes
 //	             are due, and programwrites.go which are its own; accept.go makes the recording what it does

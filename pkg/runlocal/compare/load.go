@@ -25,6 +25,8 @@ type event struct {
 	stream *replay.Stream
 	// order is the resource version by which events of different streams are put in order.
 	order uint64
+	// position is where the event is among those of the recording, in this order.
+	position int
 	// verb is what the event did; empty if it shows no write.
 	verb Verb
 	// effect is set if a controller that is compared made the change; nil for inputs. Effects have the content that the
@@ -171,6 +173,9 @@ func (l *recorded) sort() {
 		newest = max(newest, version)
 	}
 	sort.SliceStable(l.events, func(i, j int) bool { return l.events[i].order < l.events[j].order })
+	for i, ev := range l.events {
+		ev.position = i
+	}
 }
 
 // index are the objects that are known while events are read one after the other.
@@ -316,7 +321,7 @@ type upcoming struct {
 
 // next implements foreseeing.
 func (u upcoming) next(resource schema.GroupResource, namespace, name string) fields {
-	for _, ev := range u.of.events[slices.Index(u.of.events, u.at)+1:] {
+	for _, ev := range u.of.events[u.at.position+1:] {
 		if ev.stream.GroupResource() == resource && ev.record.Namespace == namespace && ev.record.Name == name {
 			obj, err := parse(ev.record.Object)
 			if err != nil {

@@ -117,6 +117,31 @@ func TestPlanted(t *testing.T) {
 		}
 	})
 
+	t.Run("missing while a timer waits", func(t *testing.T) {
+		changed := &replay.Memory{Head: recording.Head}
+		streams := map[int]string{}
+		var planted *replay.Record
+		for _, r := range recording.Records {
+			if r.NewStream != nil {
+				streams[r.Stream] = r.NewStream.Resource
+			}
+			changed.Append(r.Clone())
+			switch {
+			case r.Type == replay.TypeAdded && streams[r.Stream] == "replicasets":
+				planted = withoutReplicas(t, r, "web-planted")
+			case r.Type == replay.TypeModified && streams[r.Stream] == "pods" && planted != nil:
+				planted.Time = r.Time
+				changed.Append(planted)
+				planted = nil
+			}
+		}
+		// The controller looks again after ten minutes whether the rollout goes on: that has not made this.
+		k := key(t, runOn(t, changed, names...), "deployment")
+		if len(k.ByTimer) > 0 || len(k.Missing) == 0 || k.Missing[0].Object.Name != "web-planted" {
+			t.Errorf("The ReplicaSet that no controller makes is not missing: %s", show(t, k))
+		}
+	})
+
 	t.Run("extra", func(t *testing.T) {
 		changed := edited(t, recording, "replicasets", func(*replay.Record, fields) bool { return false })
 		changed = edited(t, changed, "pods", func(*replay.Record, fields) bool { return false })
@@ -171,4 +196,22 @@ func TestNothingToCompare(t *testing.T) {
 	if got := wantedBy(selected(t, "replicaset")); got(schema.GroupResource{Resource: "events"}) || !got(core("pods")) {
 		t.Error("A controller of pods needs pods, and no Events")
 	}
+}
+
+// withoutReplicas returns the creation of a ReplicaSet like another one, with another name and no pods.
+func withoutReplicas(t *testing.T, r *replay.Record, name string) *replay.Record {
+	t.Helper()
+	obj, err := parse(r.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.Clone()
+	out.Name, out.UID, out.ResourceVersion = name, "00000000-0000-4000-8000-000000000000", ""
+	setMetadata(obj, "name", out.Name)
+	setMetadata(obj, "uid", out.UID)
+	obj["spec"].(map[string]any)["replicas"] = 0
+	if out.Object, err = json.Marshal(obj); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -256,10 +256,12 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 		found, ev)
 	if found == same || found == merged {
 		out := r.accept(w, ev, found == merged)
-		if out.refused == "" {
-			r.forget(w)
-			r.makeUp(w.keyID, ev)
+		if out.refused != "" {
+			r.refuse(w, when == due) // what another writes comes first
+			return out
 		}
+		r.forget(w)
+		r.makeUp(w.keyID, ev)
 		if ev.isDeletion() && w.verb != VerbDelete {
 			out = answer{response: w.response} // the object is gone
 		}
@@ -324,12 +326,10 @@ func (r *programRun) complete(w *write) {
 	if owner := after.controllerOwner(); owner != nil {
 		w.key = keyName(owner.text("kind"), w.object.Namespace, owner.text("name"))
 	}
-	for id, k := range r.keys {
-		for _, ev := range k.effects {
-			if !ev.played && ev.objectID() == w.objectID() && ev.verb == w.verb {
-				w.keyID = id
-				return
-			}
+	for _, ev := range r.object(w.objectID()).coming {
+		if ev.effect != nil && ev.verb == w.verb {
+			w.keyID = r.idOf(ev)
+			return
 		}
 	}
 }

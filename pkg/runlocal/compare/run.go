@@ -165,6 +165,7 @@ type run struct {
 	// named returns the object that a key names; zero if that is not known.
 	named func(keyID) trace.Object
 
+	timers   map[heldKey]timerEnd  // of keys that come back by themselves
 	since    map[heldKey]time.Time // when a held key was first added, in recorded time
 	rounds   map[heldKey]int       // at the end
 	idle     map[heldKey]int       // in the pause before an event
@@ -217,7 +218,7 @@ func (o *objectState) isUnknown() bool { return o == nil || !o.known }
 func newRun(o Options, l *recorded) *run {
 	r := &run{
 		options: o, loaded: l, clock: o.Clock, causes: causes{started: map[trace.ReconcileID][]trace.Cause{}},
-		since: map[heldKey]time.Time{}, rounds: map[heldKey]int{}, last: l.start, idle: map[heldKey]int{},
+		timers: map[heldKey]timerEnd{}, since: map[heldKey]time.Time{}, rounds: map[heldKey]int{}, last: l.start, idle: map[heldKey]int{},
 		timeline: newTimeline(l.start, o.Clock.Now()),
 		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result,
 	}
