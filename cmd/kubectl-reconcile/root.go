@@ -24,8 +24,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/why"
 )
 
-// completer is the name by which kubectl runs a plugin for completions.
-const completer = "kubectl_complete-reconcile"
+// completer is what the name begins with by which kubectl runs a plugin for completions: that of kubectl-reconcile is
+// kubectl_complete-reconcile.
+const completer = "kubectl_complete-"
 
 // execute runs one command line and returns its exit code, as cli.ExitCode does.
 func execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
@@ -33,11 +34,10 @@ func execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 	if code, ok := envtest.Run(ctx, name, args, streams, os.Getenv); ok {
 		return code
 	}
-	if name == completer {
-		name, args = displayName("kubectl-reconcile"), append([]string{cobra.ShellCompRequestCmd}, args...)
-	} else {
-		name = displayName(name)
+	if plugin, ok := strings.CutPrefix(name, completer); ok {
+		name, args = "kubectl-"+plugin, append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
+	name = displayName(name)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)

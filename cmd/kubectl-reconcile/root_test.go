@@ -15,7 +15,7 @@ func TestNames(t *testing.T) {
 		{"./kubectl-re_concile", "kubectl-re_concile", "kubectl re-concile", "kubectl looks for an underscore where the user types a dash"},
 		{"reconcile", "reconcile", "reconcile", "started by itself under another name"},
 		{"my_tool", "my_tool", "my_tool", "only kubectl turns dashes into underscores"},
-		{"/opt/kubectl_complete-reconcile", completer, completer, "the name for completion is never shown"},
+		{"/opt/kubectl_complete-reconcile", completer + "reconcile", completer + "reconcile", "the name for completion is never shown"},
 	} {
 		program := programName(tt.argv0)
 		if program != tt.program || displayName(program) != tt.display {
