@@ -46,6 +46,7 @@ var edges = map[string][]string{
 		"pkg/runlocal/compare",
 		"pkg/runlocal/controllers",
 		"pkg/runlocal/playback",
+		"pkg/runlocal/serving",
 		"pkg/runlocal/trace",
 	},
 	"cmd/kubectl-reconcile/internal/connect": {

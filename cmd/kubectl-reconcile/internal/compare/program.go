@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
 
 // ProgramFlags are the flags of `replay --serve -- COMMAND` that choose what is compared.
@@ -124,7 +124,7 @@ func (v *ProgramView) accept(
 	}
 	data, err := encode(recording, accepted)
 	if err == nil {
-		err = replaceFile(v.File, data)
+		err = serving.WritePrivate(v.File, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", v.File, err)
@@ -150,29 +150,6 @@ func encode(recording replay.Recording, accepted *compare.Accepted) ([]byte, err
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// replaceFile replaces a file as a whole: if it fails, the file is as it was.
-func replaceFile(path string, data []byte) (err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
 
 // programError adds advice to the error of a program that could not be compared, and prints what it printed last.
