@@ -149,21 +149,30 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	for _, file := range a.auth.files {
 		s.tasks.Go(func() { file.Run(s.ctx, 1) })
 	}
-	if line := o.CommandLine; line != nil && !line.Features.EnablePriorityAndFairness {
-		s.steps.finish(stepFlowControl)
-	} else if o.Recorded == nil {
-		a.flows = newFlowControl(a.client, a.requestsAtOnce())
-		s.tasks.Go(func() {
-			s.steps.finish(stepFlowControl)
-			a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
-		})
-	}
+	a.startFlowControl(s)
 	s.key = a.auth.key
 	s.admin = inProcessConfig(s.transport, a.auth.token)
 	if o.DefaultServiceAccounts {
 		a.accounts, err = newDefaultAccounts(a.client, a.informers)
 	}
 	return a, err
+}
+
+// startFlowControl starts API priority and fairness, unless the command line has turned it off. A recording is served
+// without it.
+func (a *assembly) startFlowControl(s *Server) {
+	if line := a.options.CommandLine; line != nil && !line.Features.EnablePriorityAndFairness {
+		s.steps.finish(stepFlowControl)
+		return
+	}
+	if a.options.Recorded != nil {
+		return
+	}
+	a.flows = newFlowControl(a.client, a.requestsAtOnce())
+	s.tasks.Go(func() {
+		s.steps.finish(stepFlowControl)
+		a.flows.run(s.ctx, func(ctx context.Context) error { return s.steps.wait(ctx, stepFlowSchemas) })
+	})
 }
 
 // requestsAtOnce returns how many requests are served at a time.
