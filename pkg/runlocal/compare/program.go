@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Program is a controller that runs in a process of its own.
+// Program is a controller that runs in a separate process.
 type Program struct {
 	// Name is what results call it.
 	Name string
@@ -357,7 +357,7 @@ func (r *programRun) await(
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return false, context.Cause(ctx)
+			return false, ctx.Err()
 		case <-r.woken:
 		case <-timer.C():
 		}

@@ -98,7 +98,7 @@ func (f *Flags) Run(
 		return compare.Run(ctx, recording, compare.Options{Controllers: selected, From: view.At})
 	})
 	if err != nil {
-		return errors.Join(withHints(err, recording), interruption(ctx))
+		return interruptionOr(ctx, withHints(err, recording))
 	}
 	return view.print(streams, result, again)
 }
@@ -143,10 +143,10 @@ func runTwice(
 	return result, repeated{ran: true, difference: result.Difference(second)}, nil
 }
 
-// interruption is the error of a run that the user has ended; nil if none did.
-func interruption(ctx context.Context) error {
+// interruptionOr returns the error of a run that the user has ended, in the place of what that led to; else err.
+func interruptionOr(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		return nil
+		return err
 	}
 	return cli.Interruption(ctx, "before the controllers had run on all of the recording")
 }

@@ -98,7 +98,7 @@ func (f *ProgramFlags) Run(
 		accepted, err := compare.Accept(ctx, recording, program, o)
 		end()
 		if err != nil {
-			return errors.Join(programError(err, log, streams.ErrOut), interruption(ctx))
+			return interruptionOr(ctx, programError(err, log, streams.ErrOut))
 		}
 		if recording, err = view.accept(streams, recording, accepted); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (f *ProgramFlags) Run(
 		return compare.RunProgram(ctx, recording, program, o)
 	})
 	if err != nil {
-		return errors.Join(programError(err, log, streams.ErrOut), interruption(ctx))
+		return interruptionOr(ctx, programError(err, log, streams.ErrOut))
 	}
 	return view.print(streams, result, again)
 }
