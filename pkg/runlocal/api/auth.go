@@ -61,7 +61,7 @@ type auth struct {
 	schemes       spec3.SecuritySchemes     // the same for OpenAPI v3
 	// clientCA are the authorities of client certificates; nil if none are accepted.
 	clientCA dynamiccertificates.CAContentProvider
-	// requestHeaders say who may name the user of a request in its headers; nil if nobody may.
+	// requestHeaders say who may name the user of a request in its headers; nil if none may.
 	requestHeaders *authenticatorfactory.RequestHeaderConfig
 	// files are authorities in files, which are read again when they change. They must be run.
 	files []dynamiccertificates.ControllerRunner
@@ -100,7 +100,7 @@ func (id *auth) makeKey() (err error) {
 	return nil
 }
 
-// makeIssuer makes the issuer of service account tokens, with a key of its own. Their audience is the issuer, which is
+// makeIssuer makes the issuer of service account tokens, with a separate key. Their audience is the issuer, which is
 // kube-apiserver's default.
 func (id *auth) makeIssuer() error {
 	if err := id.makeKey(); err != nil {

@@ -1,8 +1,8 @@
-// Operator is the website controller as a program of its own, with leader election, as it would run in a cluster. It
+// Operator is the website controller as a separate program, with leader election, as it would run in a cluster. It
 // reads KUBECONFIG.
 //
 // With -bug it does something wrong: `replicas` wants one web server too many, `status` reports nothing, `extra` makes
-// an object that nobody asked for.
+// an object that was not asked for.
 package main
 
 import (
