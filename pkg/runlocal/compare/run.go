@@ -218,7 +218,8 @@ func (o *objectState) isUnknown() bool { return o == nil || !o.known }
 func newRun(o Options, l *recorded) *run {
 	r := &run{
 		options: o, loaded: l, clock: o.Clock, causes: causes{started: map[trace.ReconcileID][]trace.Cause{}},
-		timers: map[heldKey]timerEnd{}, since: map[heldKey]time.Time{}, rounds: map[heldKey]int{}, last: l.start, idle: map[heldKey]int{},
+		timers: map[heldKey]timerEnd{}, since: map[heldKey]time.Time{}, rounds: map[heldKey]int{},
+		idle: map[heldKey]int{}, last: l.start,
 		timeline: newTimeline(l.start, o.Clock.Now()),
 		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result,
 	}
