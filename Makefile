@@ -24,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -112,6 +112,9 @@ bench-tree: build ## measure tree, status, why and diff beside peers on a real k
 
 bench: build ## measure start, memory, throughput and the cost of tracing
 	$(PLUGIN) test/bench.sh
+
+bench-replay: build ## measure recordings: writing, reading, seeking, serving a million events
+	$(PLUGIN) test/benchreplay.sh
 
 # One platform in .ci/run, all without: TARGETS=linux_amd64.
 TARGETS ?=

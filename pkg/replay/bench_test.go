@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand"
@@ -172,8 +173,12 @@ func newCluster(deployments int, step time.Duration) *cluster {
 		c.owners = append(c.owners, make([]*benchPod, 20))
 	}
 	for i, kind := range []string{"Pod", "ReplicaSet", "Deployment"} {
+		group := "apps"
+		if kind == "Pod" {
+			group = ""
+		}
 		c.queue = append(c.queue, &replay.Record{Type: replay.TypeStream, Stream: i + 1, Time: c.now, NewStream: &replay.Stream{
-			Number: i + 1, Version: "v1", Kind: kind, Resource: strings.ToLower(kind) + "s", Namespaced: true,
+			Number: i + 1, Group: group, Version: "v1", Kind: kind, Resource: strings.ToLower(kind) + "s", Namespaced: true,
 		}})
 	}
 	return c
@@ -335,11 +340,16 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(kubectl)/float64(written), "smaller-than-kubectl")
 }
 
+var hourFile = flag.String("hour", "", "keep the recording of BenchmarkHour in this file")
+
 // hour writes a recording of an hour with a million events, which is flushed every half second.
 func hour(b *testing.B) string {
 	b.Helper()
 	const events = 1_000_000
-	path := filepath.Join(b.TempDir(), "hour")
+	path := *hourFile
+	if path == "" {
+		path = filepath.Join(b.TempDir(), "hour")
+	}
 	file, err := os.Create(path)
 	if err != nil {
 		b.Fatal(err)

@@ -303,7 +303,11 @@ func (s *Server) due(r *replay.Record) time.Time {
 // finish ends the playback after the last record.
 func (s *Server) finish(ctx context.Context, err error) {
 	s.player.deliverRest(ctx)
-	s.timeline.set(s.clock, s.timeline.now(s.clock))
+	at := s.timeline.now(s.clock)
+	if last := s.info.Last; s.timeline.playing && !last.IsZero() && at.After(last) {
+		at = last
+	}
+	s.timeline.set(s.clock, at)
 	s.timeline.playing, s.timeline.end = false, err
 }
 
@@ -340,10 +344,11 @@ func (s *Server) run(ctx context.Context) {
 }
 
 // serveDue serves the records whose time has come, at most batchSize of them. It returns the time until the next; false
-// if time stands still.
+// if time stands still. If more are due than can be served, time goes slower than it should, and not ahead of them.
 func (s *Server) serveDue(ctx context.Context) (wait time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var last *replay.Record
 	for range batchSize {
 		if !s.timeline.playing {
 			return 0, false
@@ -358,6 +363,10 @@ func (s *Server) serveDue(ctx context.Context) (wait time.Duration, waiting bool
 			return max(time.Duration(float64(left)/s.timeline.speed), time.Microsecond), true
 		}
 		s.serve(ctx, r)
+		last = r
+	}
+	if at := last.Time; !at.IsZero() {
+		s.timeline.set(s.clock, at)
 	}
 	return 0, true
 }

@@ -94,6 +94,39 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// TestTooFast: time does not run ahead of records that are due and not served yet.
+func TestTooFast(t *testing.T) {
+	e := newEndless(t, 1, 10*batchSize)
+	clock := clocktesting.NewFakeClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := serve(t, e, Options{At: replay.Moment{Start: true}, Clock: clock})
+	if err := s.Play(); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return clock.HasWaiters(), nil })
+	if err != nil {
+		t.Fatal("the server does not wait for the clock")
+	}
+	first := s.Status().Number
+	clock.Step(time.Hour)
+	eventually(t, s, "a batch is served", func(s Status) bool { return s.Number >= first+batchSize })
+	got := s.Status()
+	if want := e.record(got.Number).Time; got.Number != first+batchSize || !got.Time.Equal(want) {
+		t.Errorf("after an hour of the clock it is %v at #%d, want #%d at %v", got.Time, got.Number, first+batchSize, want)
+	}
+	if err := s.Seek(t.Context(), number(e.record(e.total()-10))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Play(); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(time.Hour)
+	eventually(t, s, "the end is reached", func(s Status) bool { return s.Ended && !s.Playing })
+	if got, want := s.Status().Time, e.record(e.total()).Time; !got.Equal(want) {
+		t.Errorf("the end is at %v, want that of the last record, %v", got, want)
+	}
+}
+
 func TestControl(t *testing.T) {
 	r := recordRollout(t)
 	s := serve(t, &r.Memory, Options{At: number(r.created)})
