@@ -258,8 +258,9 @@ var edges = map[string][]string{
 	"pkg/replay":                      {},
 	"pkg/replay/exports":              {"pkg/replay"},
 	"pkg/replay/imports":              {"pkg/replay", "pkg/replay/internal/rawjson"},
+	"pkg/replay/internal/apijson":     {"pkg/replay/internal/rawjson"},
 	"pkg/replay/internal/rawjson":     {},
-	"pkg/replay/recorder":             {"pkg/inspect/cluster", "pkg/replay", "pkg/replay/internal/rawjson"},
+	"pkg/replay/recorder":             {"pkg/inspect/cluster", "pkg/replay", "pkg/replay/internal/apijson"},
 	"pkg/replay/redact":               {"pkg/replay", "pkg/replay/internal/rawjson"},
 	"pkg/replay/timeline":             {"pkg/inspect", "pkg/replay", "pkg/runlocal/trace"},
 	"pkg/runlocal": {

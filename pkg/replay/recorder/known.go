@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
 // knownObject is the last state of an object that was written.
@@ -55,6 +57,6 @@ func (p *packer) unpack(k *knownObject) ([]byte, error) {
 
 // same reports whether an object that was listed is in the state that is known. An object without a resource version
 // always counts as changed.
-func (k *knownObject) same(i *item) bool {
+func (k *knownObject) same(i *apijson.Item) bool {
 	return k.uid == i.UID && k.version == i.ResourceVersion && k.version != ""
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
 // Flusher is a Sink that buffers. It is flushed about every second while there are records.
@@ -208,7 +209,7 @@ const (
 )
 
 // leftOut counts an object that is not recorded, and returns a record that says so.
-func (r *Recorder) leftOut(stream int, i *item, why string) *replay.Record {
+func (r *Recorder) leftOut(stream int, i *apijson.Item, why string) *replay.Record {
 	r.journal.drop()
 	name := i.Name
 	if i.Namespace != "" {

@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
 // listed records a list: the first one as it is, a later one as what differs from what was known.
-func (s *stream) listed(items []item, version string) error {
+func (s *stream) listed(items []apijson.Item, version string) error {
 	j := s.recorder.journal
 	if s.number == 0 {
 		number, err := j.define(s.definition)
@@ -70,7 +71,7 @@ func (s *stream) writeList(records []*replay.Record, version string) error {
 }
 
 // firstItems returns the records of the first list.
-func (s *stream) firstItems(items []item) []*replay.Record {
+func (s *stream) firstItems(items []apijson.Item) []*replay.Record {
 	out := make([]*replay.Record, 0, len(items))
 	for i := range items {
 		out = append(out, s.record(replay.TypeListItem, &items[i]))
@@ -81,7 +82,7 @@ func (s *stream) firstItems(items []item) []*replay.Record {
 // differences returns what has changed between what is known and a list, as changes in the order of their resource
 // versions. A deletion has the last version of the object that is known, and a resource version by which it was
 // deleted: that of the list, or the one before the object that has the same name now.
-func (s *stream) differences(items []item, version string) ([]*replay.Record, error) {
+func (s *stream) differences(items []apijson.Item, version string) ([]*replay.Record, error) {
 	known := s.recorder.journal.known(s.number)
 	var out []*replay.Record
 	listed := make(map[objectKey]bool, len(items))

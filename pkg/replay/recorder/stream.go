@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
 // stream records one selection. Its methods are called from its goroutine, but for those of its gap.
@@ -109,9 +110,9 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 		s.answered = r.journal.present()
 		r.hear()
 		s.resumed()
-	}, func(e *event) error {
-		if e.name == "ERROR" {
-			return newErrorEvent(bytes.Clone(e.object))
+	}, func(e *apijson.Event) error {
+		if e.Type == "ERROR" {
+			return newErrorEvent(bytes.Clone(e.JSON))
 		}
 		s.hear()
 		progressed = true
@@ -135,7 +136,7 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 }
 
 // recordEvent records an event.
-func (s *stream) recordEvent(e *event) error {
+func (s *stream) recordEvent(e *apijson.Event) error {
 	record, err := s.event(e)
 	if err != nil {
 		return err
@@ -163,13 +164,13 @@ func (s *stream) completeUntil(t time.Time) {
 }
 
 // event returns the record of an event.
-func (s *stream) event(e *event) (*replay.Record, error) {
+func (s *stream) event(e *apijson.Event) (*replay.Record, error) {
 	if err := s.endGap(true); err != nil {
 		return nil, err
 	}
 	s.recorder.troubles.clear(s)
 	as := replay.TypeAdded
-	switch e.name {
+	switch e.Type {
 	case "ADDED":
 	case "MODIFIED":
 		as = replay.TypeModified
@@ -180,21 +181,21 @@ func (s *stream) event(e *event) (*replay.Record, error) {
 		return &replay.Record{Type: replay.TypeBookmark, Stream: s.number, ResourceVersion: e.ResourceVersion}, nil
 	default: // of a version of the API that does not exist yet
 		return &replay.Record{
-			Type: replay.TypeError, Stream: s.number, Message: "an event of the unknown type " + e.name,
+			Type: replay.TypeError, Stream: s.number, Message: "an event of the unknown type " + e.Type,
 		}, nil
 	}
 	if e.ResourceVersion != "" {
 		s.version = e.ResourceVersion
 	}
-	return s.record(as, &e.item), nil
+	return s.record(as, &e.Item), nil
 }
 
 // record returns the record of an object, which is redacted. If it cannot be, it is one that says so.
-func (s *stream) record(as replay.Type, i *item) *replay.Record {
+func (s *stream) record(as replay.Type, i *apijson.Item) *replay.Record {
 	if i.Name == "" {
 		return s.recorder.leftOut(s.number, i, nameless)
 	}
-	object, err := s.redacted(i.object)
+	object, err := s.redacted(i.JSON)
 	if err != nil {
 		return s.recorder.leftOut(s.number, i, notRedacted)
 	}

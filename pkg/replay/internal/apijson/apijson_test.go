@@ -1,4 +1,4 @@
-package recorder
+package apijson
 
 import (
 	"errors"
@@ -28,15 +28,15 @@ func TestEventReader(t *testing.T) {
 		{"an object of another type", `{"type":"ADDED","object":[]}` + "\n", nil, "no watch event"},
 		{"a type of another type", `{"type":7}` + "\n", nil, "not JSON"},
 	} {
-		r := newEventReader(strings.NewReader(row.in))
+		r := NewEventReader(strings.NewReader(row.in))
 		var got []string
 		var err error
 		for {
-			var e *event
-			if e, err = r.next(); err != nil {
+			var e *Event
+			if e, err = r.Next(); err != nil {
 				break
 			}
-			got = append(got, e.name+" "+e.Name+" "+e.ResourceVersion)
+			got = append(got, e.Type+" "+e.Name+" "+e.ResourceVersion)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s:\n%s", row.reason, diff)
@@ -62,7 +62,7 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 func TestEventTooLarge(t *testing.T) {
-	if _, err := newEventReader(endless{}).next(); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, err := NewEventReader(endless{}).Next(); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -81,15 +81,15 @@ func TestReadPage(t *testing.T) {
 		{"items of other types", `{"metadata":{"resourceVersion":"7"},"items":["a"]}`, "7", "", 1, true},
 		{"no list", `[]`, "", "", 0, true},
 	} {
-		got, err := readPage([]byte(row.in))
+		got, err := ReadPage([]byte(row.in))
 		if (err != nil) != row.fails {
 			t.Errorf("%s: got %v", row.reason, err)
 		}
-		if err == nil && (got.version != row.version || got.more != row.more || len(got.items) != row.items) {
+		if err == nil && (got.Version != row.version || got.Continue != row.more || len(got.Items) != row.items) {
 			t.Errorf("%s: got %+v", row.reason, got)
 		}
-		if err == nil && len(got.items) > 0 && string(got.items[0].object) != item {
-			t.Errorf("%s: the item is %s", row.reason, got.items[0].object)
+		if err == nil && len(got.Items) > 0 && string(got.Items[0].JSON) != item {
+			t.Errorf("%s: the item is %s", row.reason, got.Items[0].JSON)
 		}
 	}
 }
@@ -99,14 +99,14 @@ func FuzzEventReader(f *testing.F) {
 	f.Add(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}` + "\n")
 	f.Add(`{"type":` + "\n" + `"ADDED","object":{}}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		r := newEventReader(strings.NewReader(in))
+		r := NewEventReader(strings.NewReader(in))
 		for range len(in) + 1 {
-			e, err := r.next()
+			e, err := r.Next()
 			if err != nil {
 				return
 			}
-			if e.name == "" || len(e.object) == 0 || e.object[0] != '{' {
-				t.Errorf("an event is %q %q", e.name, e.object)
+			if e.Type == "" || len(e.JSON) == 0 || e.JSON[0] != '{' {
+				t.Errorf("an event is %q %q", e.Type, e.JSON)
 			}
 		}
 		t.Error("there are more events than bytes")
