@@ -124,7 +124,7 @@ snapshot: ## build the archives and packages of a release into dist/, of all pla
 
 HOST := $(shell go env GOOS)_$(shell go env GOARCH)
 
-test-snapshot: ## build such archives for this machine, unpack and run them, and install them by krew
+test-snapshot: ## build such archives for this machine, unpack and run them, install them by krew; check types for other platforms
 	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)'
 	SNAPSHOT=$(CURDIR)/dist go test $(TESTFLAGS) -count=1 ./test/release
 	SNAPSHOT=$(CURDIR)/dist go -C test/krew test $(TESTFLAGS) -count=1 ./...

@@ -25,7 +25,13 @@ func runCommand(
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: what the user asks for
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.ErrOut
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Cancel = func() error {
+		err := cmd.Process.Signal(syscall.SIGTERM)
+		if err == nil || errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+		return cmd.Process.Kill() // Windows has no such signal
+	}
 	cmd.WaitDelay = commandGrace
 	err := cmd.Run()
 	var exited *exec.ExitError
