@@ -124,13 +124,14 @@ snapshot: ## build the archives and packages of a release into dist/, of all pla
 
 HOST := $(shell go env GOOS)_$(shell go env GOARCH)
 
-test-snapshot: ## build such archives for this machine, unpack and run them, install them by krew; check types for other platforms
-	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)'
+test-snapshot: ## build such archives for this machine, twice with the same bytes, unpack and run them, install them by krew; check types for other platforms
+	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && mv dist/checksums.txt bin/checksums.txt
+	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && diff bin/checksums.txt dist/checksums.txt
 	SNAPSHOT=$(CURDIR)/dist go test $(TESTFLAGS) -count=1 ./test/release
 	SNAPSHOT=$(CURDIR)/dist go -C test/krew test $(TESTFLAGS) -count=1 ./...
 
-release-check: ## vet the program for all platforms and build a snapshot twice, in two folders, which must have the same bytes; half an hour
-	test/releasecheck.sh '$(GORELEASER)'
+release-check: ## vet the program for all platforms, or TARGETS, and build a snapshot twice, in two folders, which must have the same bytes; half an hour
+	GORELEASER='$(GORELEASER)' test/releasecheck.sh $(TARGETS)
 
 krew: ## fill the manifests of krew/ with the checksums of dist/, as an index in dist/krew-index
 	go run ./krew -checksums dist/checksums.txt -out dist/krew-index

@@ -17,4 +17,9 @@ else
 	}
 	sed '1,/^    targets:/d' .goreleaser.yaml | grep -vE '^ +- (linux|darwin|windows)_' >>"$config"
 fi
+# Without a remote, goreleaser would not look at the commit, and take the time of the build in place of its time.
+if [ -z "$(git remote)" ]; then
+	export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url
+	export GIT_CONFIG_VALUE_0=https://github.com/kubectl-reconcile/kubectl-reconcile.git
+fi
 TAP_TOKEN=none ${GORELEASER:?} release --snapshot --clean --skip=sign,sbom,docker --config "$config"
