@@ -125,7 +125,7 @@ snapshot: ## build the archives and packages of a release into dist/, of all pla
 HOST := $(shell go env GOOS)_$(shell go env GOARCH)
 
 test-snapshot: ## build such archives for this machine, twice with the same bytes, unpack and run them, install them by krew; check types for other platforms
-	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && mv dist/checksums.txt bin/checksums.txt
+	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && mkdir -p bin && mv dist/checksums.txt bin
 	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && diff bin/checksums.txt dist/checksums.txt
 	SNAPSHOT=$(CURDIR)/dist go test $(TESTFLAGS) -count=1 ./test/release
 	SNAPSHOT=$(CURDIR)/dist go -C test/krew test $(TESTFLAGS) -count=1 ./...

@@ -287,12 +287,30 @@ func (h *handler) deleteAll(
 				Namespace: item.text("metadata", "namespace"), Name: item.text("metadata", "name"),
 			},
 		})
+		if a.pass {
+			answered := h.delete(req, info, item.text("metadata", "namespace"), item.text("metadata", "name"))
+			if answered.isError() && answered.code != http.StatusNotFound {
+				answered.copyTo(w)
+				return
+			}
+		}
 		if a.refused != "" {
 			respond(w, a)
 			return
 		}
 	}
 	respond(w, answer{})
+}
+
+// delete has the API delete one object of a collection.
+func (h *handler) delete(
+	req *http.Request, info *genericapirequest.RequestInfo, namespace, name string,
+) *memoryResponse {
+	one := *info
+	one.Verb, one.Namespace, one.Name, one.Parts = "delete", namespace, name, []string{info.Resource, name}
+	answered := newMemoryResponse()
+	h.next.ServeHTTP(answered, requestFor(req, &one, http.MethodDelete))
+	return answered
 }
 
 // isUnnamed reports whether an object leaves its name to the API.
@@ -311,6 +329,12 @@ func (h *handler) get(
 	if info.Subresource == scaleSubresource {
 		read.Subresource, read.Parts = scaleSubresource, append(read.Parts, scaleSubresource)
 	}
+	h.next.ServeHTTP(&codeWriter{ResponseWriter: w, ok: code}, requestFor(req, &read, http.MethodGet))
+}
+
+// requestFor returns a request for an object, or its subresource, by the client of another request. It has no body and
+// no options.
+func requestFor(req *http.Request, info *genericapirequest.RequestInfo, method string) *http.Request {
 	path := "/" + info.APIPrefix
 	if info.APIGroup != "" {
 		path += "/" + info.APIGroup
@@ -319,17 +343,17 @@ func (h *handler) get(
 	if info.Namespace != "" {
 		path += "/namespaces/" + url.PathEscape(info.Namespace)
 	}
-	path += "/" + info.Resource + "/" + url.PathEscape(name)
-	if read.Subresource != "" {
-		path += "/" + read.Subresource
+	path += "/" + info.Resource + "/" + url.PathEscape(info.Name)
+	if info.Subresource != "" {
+		path += "/" + info.Subresource
 	}
-	read.Path = path
-	get := req.Clone(genericapirequest.WithRequestInfo(req.Context(), &read))
-	get.Method, get.Body, get.ContentLength = http.MethodGet, http.NoBody, 0
-	get.Header.Del("Content-Type")
-	get.URL.Path, get.URL.RawPath, get.URL.RawQuery = path, "", ""
-	get.RequestURI = path
-	h.next.ServeHTTP(&codeWriter{ResponseWriter: w, ok: code}, get)
+	info.Path = path
+	out := req.Clone(genericapirequest.WithRequestInfo(req.Context(), info))
+	out.Method, out.Body, out.ContentLength = method, http.NoBody, 0
+	out.Header.Del("Content-Type")
+	out.URL.Path, out.URL.RawPath, out.URL.RawQuery = path, "", ""
+	out.RequestURI = path
+	return out
 }
 
 // codeWriter replaces the code 200.

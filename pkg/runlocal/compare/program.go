@@ -215,6 +215,7 @@ func (r *programRun) play(ctx context.Context, recording replay.Recording) (*Res
 	server, err := playback.Start(ctx, recording, playback.Options{
 		At: r.options.From, Listen: r.options.Listen, Writable: true, Move: r.move, Clock: r.options.Clock,
 		Users: []api.RecordedUser{{Name: programUser, Token: token}}, Handler: r.handler,
+		Uncontrolled: "the recording is played as the program under comparison writes",
 	})
 	if err != nil {
 		return nil, err

@@ -35,6 +35,10 @@ func (s *Server) control(next http.Handler) http.Handler {
 		"seek":  s.controlSeek,
 	} {
 		mux.HandleFunc("POST "+ControlPath+"/"+name, func(w http.ResponseWriter, r *http.Request) {
+			if s.options.Uncontrolled != "" {
+				http.Error(w, s.options.Uncontrolled, http.StatusConflict)
+				return
+			}
 			if code, err := do(r); err != nil {
 				http.Error(w, err.Error(), code)
 				return

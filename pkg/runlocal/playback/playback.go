@@ -44,6 +44,8 @@ type Options struct {
 	ReadOnly string
 	// Users may use the API with their tokens, beside the administrator.
 	Users []api.RecordedUser
+	// Uncontrolled is why requests may not steer the playback, which is left to the methods of Server; "" if they may.
+	Uncontrolled string
 	// Handler, if it is not nil, is put around what serves the requests of clients: their context has the user and the
 	// request info. A write that it does not pass on changes nothing, and does not end the playback.
 	Handler func(next http.Handler) http.Handler

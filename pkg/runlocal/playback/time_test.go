@@ -159,6 +159,29 @@ func TestControl(t *testing.T) {
 	}
 }
 
+func TestUncontrolled(t *testing.T) {
+	r := recordRollout(t)
+	s := serve(t, &r.Memory, Options{At: number(r.created), Uncontrolled: "it is left alone"})
+	before := s.Status()
+	for _, test := range []struct {
+		method, path string
+		code         int
+		want         string
+	}{
+		{"GET", "", 200, `"playing": false`},
+		{"POST", "/play", 409, "left alone"},
+		{"POST", "/seek?to=end", 409, "left alone"},
+	} {
+		got := ask(t, s.Config(), test.method, ControlPath+test.path, asJSON)
+		if got.Code != test.code || !strings.Contains(got.Body, test.want) {
+			t.Errorf("%s %s: %d %s, want %d %q", test.method, test.path, got.Code, got.Body, test.code, test.want)
+		}
+	}
+	if after := s.Status(); after != before {
+		t.Errorf("it was %+v, and is %+v", before, after)
+	}
+}
+
 // TestRelistedChanges: changes that a list has found have no order, and deletions no version. They do not make the
 // versions of later events others than those recorded.
 func TestRelistedChanges(t *testing.T) {
