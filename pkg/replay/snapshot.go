@@ -1,0 +1,85 @@
+package replay
+
+import (
+	"sort"
+)
+
+// snapshot writes all streams and objects, so that reading can begin after it. Only between segments.
+func (w *Writer) snapshot() error {
+	p := &snapshotWriter{w: w, flags: segmentSnapshotBegin}
+	numbers := make([]int, 0, len(w.streams))
+	for number := range w.streams {
+		numbers = append(numbers, number)
+	}
+	sort.Ints(numbers)
+	for _, number := range numbers {
+		p.add(&rawRecord{
+			typ: TypeStream, stream: uint64(number), //nolint:gosec // G115: positive
+			fields: fieldPayload, json: w.streams[number].json,
+		})
+	}
+	objects := make([]*writtenObject, 0, len(w.objects))
+	for _, object := range w.objects {
+		objects = append(objects, object)
+	}
+	sort.Slice(objects, func(i, j int) bool {
+		return objects[i].record.Key().Compare(objects[j].record.Key()) < 0
+	})
+	for _, object := range objects {
+		if err := p.addObject(object); err != nil {
+			return err
+		}
+	}
+	for _, number := range numbers {
+		s := w.streams[number]
+		raw := rawRecord{typ: TypeBookmark, stream: uint64(number)} //nolint:gosec // G115: positive
+		if s.listed {
+			raw.typ = TypeListEnd
+		}
+		if s.version != "" {
+			raw.fields, raw.version = fieldVersion, []byte(s.version)
+		}
+		if s.listed || s.version != "" {
+			p.add(&raw)
+		}
+	}
+	p.end(segmentSnapshotEnd)
+	w.sinceSnapshot, w.snapshotSize = 0, p.size
+	return p.err
+}
+
+// snapshotWriter writes the segments of a snapshot. Its memory is that of one segment.
+type snapshotWriter struct {
+	w       *Writer
+	records []byte
+	count   uint32
+	flags   uint16
+	size    int64
+	err     error
+	// previous is the object before, with its bytes: the base of the next one. It is nil at first.
+	previous    *writtenObject
+	base, bytes []byte
+	packed      []byte // buffer
+}
+
+func (p *snapshotWriter) add(raw *rawRecord) {
+	p.w.body = raw.append(p.w.body[:0], 0)
+	p.records = appendBytes(p.records, p.w.body)
+	p.count++
+	if len(p.records) >= p.w.segmentSize {
+		p.end(0)
+	}
+}
+
+// end writes a segment of the snapshot.
+func (p *snapshotWriter) end(flags uint16) {
+	w := p.w
+	s := segment{
+		flags: p.flags | flags | segmentSnapshot, count: p.count, first: w.stats.Records, begin: w.last, end: w.last,
+	}
+	if err := w.writeSegment(s, p.records); err != nil && p.err == nil {
+		p.err = err
+	}
+	p.size += int64(len(p.records))
+	p.flags, p.count, p.records = 0, 0, p.records[:0]
+}
