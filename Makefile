@@ -128,7 +128,7 @@ test-snapshot: ## build such archives for this machine, twice with the same byte
 	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && mkdir -p bin && mv dist/checksums.txt bin
 	$(MAKE) --no-print-directory snapshot TARGETS='$(HOST)' && diff bin/checksums.txt dist/checksums.txt
 	SNAPSHOT=$(CURDIR)/dist go test $(TESTFLAGS) -count=1 ./test/release
-	SNAPSHOT=$(CURDIR)/dist go -C test/krew test $(TESTFLAGS) -count=1 ./...
+	SNAPSHOT=$(CURDIR)/dist KUBECTL=$(wildcard $(CURDIR)/bin/test/kubectl) go -C test/krew test $(TESTFLAGS) -count=1 ./...
 
 release-check: ## vet the program for all platforms, or TARGETS, and build a snapshot twice, in two folders, which must have the same bytes; half an hour
 	GORELEASER='$(GORELEASER)' test/releasecheck.sh $(TARGETS)
