@@ -66,17 +66,18 @@ compare-envtest: build realcluster ## run controller-runtime's own suites, and a
 realcluster: ## build a real control plane into the user's cache folder, unless it is there
 	go -C test/realcluster run ./build
 
-test-real: realcluster ## compare the sandbox with a real control plane, request by request and scenario by scenario
+test-real: realcluster ## compare the sandbox and replays of recordings with a real control plane, request by request and scenario by scenario
 	$(PLAY) ; tested=$$? ; $(SHOW) -check ../../docs/fidelity.md $(REPORTS) && exit $$tested
 
-# No other package of the module is tested beside the plans and the scenarios, whose races it would decide; those wait more
-# than they work.
+# No other package of the module is tested beside the plans, the scenarios and the recordings, whose races it would decide;
+# those wait more than they work.
 play: build
 	@failed=0; export $(PLUGIN) $(BRIEF); \
 	go -C test/realcluster test -count=1 -timeout 30m -p 3 -parallel 6 $(TESTFLAGS) \
 		$$(go -C test/realcluster list ./... | grep -v -e /scenarios$$ -e /plans$$ -e /recording$$) || failed=1; \
 	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./plans || failed=1; \
 	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) -skip '^TestCopiesStayStill$$' ./scenarios || failed=1; \
+	go -C test/realcluster test -count=1 -timeout 30m $(TESTFLAGS) ./recording || failed=1; \
 	exit $$failed
 
 test-plans: build realcluster ## compare the plans of diff -f with what a real control plane then does
