@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -385,12 +387,11 @@ func TestKilledAPIServer(t *testing.T) {
 	r := record(ctx, t, program, cluster.Kubeconfig(), file, "-A")
 	began := time.Now()
 	random := rand.New(rand.NewPCG(3, 4))
-	type outage struct{ from, to time.Time }
-	var outages []outage
+	var outages []span
 	serverKills := kills(3, 10)
 	for range serverKills {
 		pause(time.Second + time.Duration(random.Int64N(int64(2*time.Second))))
-		one := outage{from: time.Now()}
+		one := span{from: time.Now()}
 		if err := cluster.KillAPIServer(); err != nil {
 			t.Fatal(err)
 		}
@@ -410,8 +411,16 @@ func TestKilledAPIServer(t *testing.T) {
 		t.Errorf("the recorder ended with %d:\n%s", code, r.stderr)
 	}
 	said := r.stderr.String()
-	if n := strings.Count(said, "gap at "); n < serverKills {
-		t.Errorf("%d gaps are said of %d outages:\n%s", n, serverKills, said)
+	gaps := gapsOf(t, said, began)
+	for i, o := range outages {
+		if !slices.ContainsFunc(gaps, o.overlaps) {
+			t.Errorf("no gap is said of outage %d, from %s to %s:\n%s", i, o.from, o.to, said)
+		}
+	}
+	for _, gap := range gaps {
+		if !slices.ContainsFunc(outages, gap.overlaps) {
+			t.Errorf("a gap is said from %s to %s, and the server was there:\n%s", gap.from, gap.to, said)
+		}
 	}
 	events, _ := r.events(ctx, t, program)
 	has := versions(events)
@@ -441,6 +450,36 @@ func TestKilledAPIServer(t *testing.T) {
 	sameAtEnd(ctx, t, cluster.Config(), events)
 	t.Logf("%d outages, %d writes compared, %d of them only as a later version in a new list:\n%s",
 		serverKills, compared, missing, said)
+}
+
+// span is a time without a server.
+type span struct{ from, to time.Time }
+
+func (s span) overlaps(other span) bool { return s.from.Before(other.to) && other.from.Before(s.to) }
+
+// saidGap is how a gap is printed: the time of the day, and how long it was.
+var saidGap = regexp.MustCompile(`(?m)^gap at (\d\d:\d\d:\d\d) for (\S+):`)
+
+// gapsOf returns the gaps that a recorder has printed, which are after a time. An outage may begin before all of the one
+// before is over: then both are one gap.
+func gapsOf(t *testing.T, said string, after time.Time) []span {
+	t.Helper()
+	var out []span
+	for _, m := range saidGap.FindAllStringSubmatch(said, -1) {
+		from, err := time.ParseInLocation("2006-01-02 15:04:05", after.Format("2006-01-02 ")+m[1], time.Local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, err := time.ParseDuration(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from.Before(after.Truncate(time.Second)) {
+			from = from.AddDate(0, 0, 1) // it was midnight
+		}
+		out = append(out, span{from, from.Add(long + time.Second)}) // the time is printed without fractions
+	}
+	return out
 }
 
 // awaitRecorded waits until the recorder has an object that is made now.
