@@ -15,7 +15,7 @@ const awaitInterval = 2 * time.Millisecond
 // if there is none; or when ctx ends. It is for a server in this process, which is about to be stopped, and for streams
 // of all namespaces without selectors: others may never have that event.
 func (r *Recorder) Await(ctx context.Context, last func(schema.GroupResource) uint64) {
-	for !r.journal.reached(last) && wait(ctx, r.options.Clock, awaitInterval) {
+	for !r.journal.reached(last) && wait(ctx, r.options.Clock, awaitInterval, nil) {
 	}
 }
 

@@ -23,7 +23,7 @@ type quiet struct {
 	mu      sync.Mutex // guards what follows
 	watches []*io.PipeWriter
 	// down is what it answers with instead; nil if it works.
-	down func() (*http.Response, error)
+	down func(*http.Request) (*http.Response, error)
 	// version is that of lists.
 	version int
 }
@@ -33,7 +33,7 @@ func (q *quiet) RoundTrip(req *http.Request) (*http.Response, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.down != nil {
-		return q.down()
+		return q.down(req)
 	}
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}}
 	if req.URL.Query().Get("watch") == "" {
@@ -48,7 +48,7 @@ func (q *quiet) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // answer makes down what it answers with; nil lets it work again.
-func (q *quiet) answer(down func() (*http.Response, error)) {
+func (q *quiet) answer(down func(*http.Request) (*http.Response, error)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.down = down
@@ -74,8 +74,10 @@ func (q *quiet) send(t testing.TB, line string) {
 }
 
 // inBubble records from a quiet server, with time that stands still when nothing happens. do is called when the first list
-// is recorded; it returns the lines of all records.
-func inBubble(t *testing.T, do func(q *quiet, r *Recorder, clock *shiftedClock)) (out []*replay.Record) {
+// is recorded. ConfigMaps are recorded, and more.
+func inBubble(
+	t *testing.T, do func(q *quiet, r *Recorder, clock *shiftedClock), more ...Selection,
+) (out []*replay.Record) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		q, sink, clock := &quiet{version: 5}, newMemory(t), &shiftedClock{}
@@ -86,7 +88,8 @@ func inBubble(t *testing.T, do func(q *quiet, r *Recorder, clock *shiftedClock))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- r.Run(ctx, &rest.Config{Host: "http://quiet", QPS: -1, Transport: q}, []Selection{selection(configMaps, "")})
+			ended <- r.Run(ctx, &rest.Config{Host: "http://quiet", QPS: -1, Transport: q},
+				append([]Selection{selection(configMaps, "")}, more...))
 		}()
 		<-r.Started()
 		synctest.Wait()
@@ -192,7 +195,7 @@ func TestUnreachable(t *testing.T) {
 	var since time.Time
 	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
 		sleep(2 * time.Second)
-		q.answer(func() (*http.Response, error) {
+		q.answer(func(*http.Request) (*http.Response, error) {
 			attempts++
 			return nil, errDown
 		})
@@ -223,10 +226,46 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestBack: what the server asks to wait long for is watched again as soon as it has accepted another watch.
+func TestBack(t *testing.T) {
+	var back time.Time
+	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
+		sleep(2 * time.Second)
+		q.answer(func(req *http.Request) (*http.Response, error) {
+			if strings.Contains(req.URL.Path, "configmaps") {
+				return nil, errDown
+			}
+			return &http.Response{
+				StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"15"}}, Body: http.NoBody,
+			}, nil
+		})
+		for n := range 2 {
+			_ = q.watch(n).CloseWithError(errDown)
+		}
+		sleep(16 * time.Second) // after the second attempt for pods
+		q.answer(nil)
+		back = time.Now().UTC()
+		sleep(maxBackoff + resumedAfter)
+		sleep(0)
+	}, selection(kind("Pod", "pods", true), ""))
+	gaps := 0
+	for _, r := range records {
+		if r.Type == replay.TypeGap {
+			gaps++
+			if late := r.Time.Sub(back); late > maxBackoff+resumedAfter || !r.Gap.Complete {
+				t.Errorf("the gap of stream %d ended %s after the server was back, complete %t", r.Stream, late, r.Gap.Complete)
+			}
+		}
+	}
+	if gaps != 2 {
+		t.Errorf("%d gaps:\n%s", gaps, allLines(records))
+	}
+}
+
 // TestEndsWhileServerIsAway: the gap is recorded though it has no end.
 func TestEndsWhileServerIsAway(t *testing.T) {
 	records := inBubble(t, func(q *quiet, r *Recorder, _ *shiftedClock) {
-		q.answer(func() (*http.Response, error) {
+		q.answer(func(*http.Request) (*http.Response, error) {
 			return respond(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), nil
 		})
 		_ = q.watch(0).Close()
@@ -245,7 +284,7 @@ func TestEndsWhileServerIsAway(t *testing.T) {
 func TestServerThatEndsEveryWatch(t *testing.T) {
 	n := 0
 	inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
-		q.answer(func() (*http.Response, error) {
+		q.answer(func(*http.Request) (*http.Response, error) {
 			n++
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}, nil
 		})
@@ -262,7 +301,7 @@ func TestServerThatExpiresEveryWatch(t *testing.T) {
 	lists := 0
 	records := inBubble(t, func(q *quiet, _ *Recorder, _ *shiftedClock) {
 		list := true
-		q.answer(func() (*http.Response, error) {
+		q.answer(func(*http.Request) (*http.Response, error) {
 			list = !list
 			if !list {
 				return respond(http.StatusGone, metav1.StatusReasonExpired), nil

@@ -31,7 +31,7 @@ func (r *Recorder) rediscover(ctx context.Context, a *apiClient) {
 				next = 0
 			}
 		}
-		if !wait(ctx, r.options.Clock, rediscoveryPauses[next]) {
+		if !wait(ctx, r.options.Clock, rediscoveryPauses[next], nil) {
 			return
 		}
 		next++

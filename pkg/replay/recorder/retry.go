@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,14 +104,41 @@ func (r *Recorder) backoff(n int, err error) time.Duration {
 	return d
 }
 
-// wait waits for d. It returns false if ctx has ended first.
-func wait(ctx context.Context, c clock.Clock, d time.Duration) bool {
+// wait waits for d, or until the server is back. It returns false if ctx has ended first. back may be nil.
+func wait(ctx context.Context, c clock.Clock, d time.Duration, back <-chan struct{}) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
+	case <-back:
+		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// returns tells the streams whose watch the server has not accepted that it has accepted another one: it is back.
+type returns struct {
+	mu   sync.Mutex // guards next
+	next chan struct{}
+}
+
+// wait returns a channel that is closed by the next broadcast.
+func (r *returns) wait() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = make(chan struct{})
+	}
+	return r.next
+}
+
+func (r *returns) broadcast() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil {
+		close(r.next)
+		r.next = nil
 	}
 }

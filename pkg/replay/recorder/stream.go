@@ -32,6 +32,8 @@ type stream struct {
 	expired bool
 	// relists counts the lists since the last event, but for the first list.
 	relists int
+	// unaccepted reports whether the server has not accepted the last watch.
+	unaccepted bool
 	// distrusted reports whether the last watch has ended with an ERROR before any event.
 	distrusted bool
 
@@ -78,7 +80,11 @@ func (s *stream) run(ctx context.Context) {
 				continue
 			}
 		}
-		if !wait(ctx, s.recorder.options.Clock, s.recorder.backoff(max(s.failures, s.relists, 1), err)) {
+		var back <-chan struct{}
+		if s.unaccepted {
+			back = s.recorder.back.wait()
+		}
+		if !wait(ctx, s.recorder.options.Clock, s.recorder.backoff(max(s.failures, s.relists, 1), err), back) {
 			return
 		}
 	}
@@ -89,6 +95,7 @@ func (s *stream) attempt(ctx context.Context) (progressed bool, err error) {
 	if s.version == "" || s.expired {
 		items, version, err := s.api.list(ctx, &s.selection)
 		if err != nil {
+			s.unaccepted = true
 			return false, err
 		}
 		s.recorder.hear()
@@ -107,6 +114,10 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 	connected := false
 	err = s.api.watch(ctx, &s.selection, s.version, func() {
 		connected = true
+		if s.unaccepted {
+			s.unaccepted = false
+			r.back.broadcast()
+		}
 		s.answered = r.journal.present()
 		r.hear()
 		s.resumed()
@@ -120,6 +131,7 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 		return s.recordEvent(e)
 	})
 	s.disconnected()
+	s.unaccepted = !connected
 	if !connected || isErrorEvent(err) || r.journal.broken() {
 		return progressed, err
 	}
