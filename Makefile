@@ -24,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -98,6 +98,17 @@ fidelity: realcluster ## do the same as test-real and write docs/fidelity.md
 lint: ## run the linters of .golangci.yml
 	go run $(GOLANGCI) run ./...
 	cd test/realcluster && go run $(GOLANGCI) run ./...
+
+# A release sets the date, which is in man pages, and the flag by which it shares compiled packages with its build.
+DATE     ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+TRIMPATH ?=
+PAGES    := CGO_ENABLED=0 go run -tags '$(TAGS)' $(TRIMPATH) ./cmd/kubectl-reconcile/internal/reference
+
+reference: ## write docs/reference, a page for each command, from the help of the commands
+	$(PAGES) -markdown docs/reference
+
+man: ## write man pages into bin/man, from the help of the commands
+	$(PAGES) -man bin/man -version '$(VERSION)' -date '$(DATE)'
 
 bench-real: build ## measure the sandbox beside a real control plane
 	$(PLUGIN) go -C test/realcluster run ./bench

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/root"
 )
 
 func main() {
@@ -19,5 +20,5 @@ func main() {
 	context.AfterFunc(ctx, stop)                            // a second signal ends the process at once
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writes fail instead: see cli.CancelOnBrokenPipe
 	heap.Grow(heap.Reading)
-	os.Exit(execute(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+	os.Exit(root.Execute(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 }

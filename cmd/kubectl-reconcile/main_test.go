@@ -11,12 +11,12 @@ import (
 // TestMain lets the scripts run the real main, under the names that users and kubectl start it by.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"kubectl-reconcile":             main,
-		completer + "reconcile":         main,
-		completer + "debug_controllers": main,
-		"reconcile-dev":                 main,
-		"kube-apiserver":                main,
-		"etcd":                          main,
+		"kubectl-reconcile":                  main,
+		"kubectl_complete-reconcile":         main,
+		"kubectl_complete-debug_controllers": main,
+		"reconcile-dev":                      main,
+		"kube-apiserver":                     main,
+		"etcd":                               main,
 	})
 }
 

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Of the archive and of the program for linux/amd64, in bytes.
@@ -53,12 +55,17 @@ func TestSnapshot(t *testing.T) {
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != sum {
 			t.Errorf("%s has the checksum %s, but checksums.txt has %s", name, got, sum)
 		}
+		if strings.HasSuffix(name, ".deb") {
+			checkPackage(t, filepath.Join(dir, name))
+		}
 		m := archiveName.FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}
 		version, platform := m[1], m[2]
-		program := checkFiles(t, name, unpack(t, content, m[3]), platform)
+		files := unpack(t, content, m[3])
+		program := checkFiles(t, name, files, platform)
+		readManPages(t, name, files)
 		if platform == "linux_amd64" && (len(content) > mostOfArchive || len(program) > mostOfProgram) {
 			t.Errorf("the archive has %d bytes, of at most %d, and the program %d, of at most %d",
 				len(content), mostOfArchive, len(program), mostOfProgram)
@@ -95,8 +102,10 @@ func checkFiles(t *testing.T, archive string, files map[string]packed, platform 
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"LICENSE", "README.md", program}; !slices.Equal(names, want) {
-		t.Errorf("%s has the files %q, want %q", archive, names, want)
+	want := append(manPages(t, "man/"), "LICENSE", "README.md", program)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files of %s (-want +got):\n%s", archive, diff)
 	}
 	return files[program].content
 }
@@ -181,14 +190,23 @@ func unpack(t *testing.T, content []byte, format string) map[string]packed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r := tar.NewReader(g); ; {
+	readTar(t, g, add)
+	return files
+}
+
+// readTar calls add with each file of an archive; folders and links are left out.
+func readTar(t *testing.T, from io.Reader, add func(name string, info os.FileInfo, r io.Reader)) {
+	t.Helper()
+	for r := tar.NewReader(from); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return files
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(header.Name, header.FileInfo(), r)
+		if header.Typeflag == tar.TypeReg {
+			add(header.Name, header.FileInfo(), r)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -13,6 +14,25 @@ import (
 func CompleteWords(cmd *cobra.Command, flag string, words ...string) {
 	// The only error is that the command has no such flag, which the tests of completion would show.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// sectionAnnotation is the annotation of a flag that has the title of its section.
+const sectionAnnotation = "section"
+
+// SetSection puts flags into a section of their own wherever the flags of a command are described.
+func SetSection(flags *pflag.FlagSet, title string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		// The only error is that there is no such flag.
+		_ = flags.SetAnnotation(f.Name, sectionAnnotation, []string{title})
+	})
+}
+
+// Section returns the title of the section that a flag is in; empty if it is not in one of its own.
+func Section(f *pflag.Flag) string {
+	if titles := f.Annotations[sectionAnnotation]; len(titles) > 0 {
+		return titles[0]
+	}
+	return ""
 }
 
 // Runner is the options of a command, complete and valid.

@@ -40,6 +40,9 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 }
 
+// clusterSection is the title of the section of the connection flags.
+const clusterSection = "Flags for the cluster, as kubectl has them"
+
 // AddConnectionFlags adds kubectl's connection flags, and those that more adds, to a command. They have their own
 // section in the usage of the command, below its other flags.
 func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)) {
@@ -51,7 +54,8 @@ func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)
 	// Discovery is not cached: it takes two requests, and a new CRD is found at once.
 	_ = set.MarkHidden("cache-dir")
 	cmd.Flags().AddFlagSet(set)
-	cmd.SetUsageFunc(usageWith("Flags for the cluster, as kubectl has them", set))
+	cli.SetSection(set, clusterSection)
+	cmd.SetUsageFunc(usageWith(clusterSection, set))
 	completeConnection(cmd, f)
 }
 

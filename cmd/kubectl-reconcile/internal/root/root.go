@@ -1,4 +1,5 @@
-package main
+// Package root has the command that has all others, and runs command lines by the name that the program was started by.
+package root
 
 import (
 	"context"
@@ -28,8 +29,8 @@ import (
 // kubectl_complete-reconcile.
 const completer = "kubectl_complete-"
 
-// execute runs one command line and returns its exit code, as cli.ExitCode does.
-func execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
+// Execute runs one command line and returns its exit code, as cli.ExitCode does.
+func Execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
 	name, args := programName(argv[0]), argv[1:]
 	if code, ok := envtest.Run(ctx, name, args, streams, os.Getenv); ok {
 		return code
@@ -41,7 +42,7 @@ func execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)
-	root := newRoot(name, streams)
+	root := New(name, streams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	cli.EachHint(err, func(hint *string) { *hint = renamed(*hint, name) })
@@ -61,11 +62,11 @@ func displayName(program string) string {
 	return program
 }
 
-// usualName is what most users type to run the program, and what help and hints contain.
-const usualName = "kubectl reconcile"
+// UsualName is what most users type to run the program, and what help and hints contain.
+const UsualName = "kubectl reconcile"
 
 // renamed returns a text with the name that the user types in the place of the usual one.
-func renamed(text, name string) string { return strings.ReplaceAll(text, usualName, name) }
+func renamed(text, name string) string { return strings.ReplaceAll(text, UsualName, name) }
 
 // rename makes the help of a command and of those below it show the name that the user types.
 func rename(cmd *cobra.Command, name string) {
@@ -76,8 +77,8 @@ func rename(cmd *cobra.Command, name string) {
 	}
 }
 
-// newRoot returns the command that has all others; name is what the user types to run it.
-func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
+// New returns the command that has all others; name is what the user types to run it, such as UsualName.
+func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:         "kubectl-reconcile",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
@@ -101,7 +102,7 @@ any cluster, and see who owns whom and what has not caught up.`,
 		version.NewCommand(streams),
 		replay.NewCommand(streams), envtest.NewCommand(streams),
 	)
-	if name != usualName {
+	if name != UsualName {
 		rename(root, name)
 	}
 	return root

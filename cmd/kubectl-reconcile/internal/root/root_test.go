@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func TestRunReturnsExitCodes(t *testing.T) {
 		{[]string{"nonsense"}, 1, "", "error: unknown command \"nonsense\"\nhint: `kubectl reconcile --help` lists the commands\n", "no usage is printed with them"},
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-		code := execute(t.Context(), append([]string{"kubectl-reconcile"}, tt.args...), streams)
+		code := Execute(t.Context(), append([]string{"kubectl-reconcile"}, tt.args...), streams)
 		if code != tt.code || !strings.Contains(out.String(), tt.out) || (tt.out == "") != (out.Len() == 0) || errOut.String() != tt.err {
 			t.Errorf("%q: code %d, stdout %q, stderr %q: %s", tt.args, code, out, errOut, tt.reason)
 		}
@@ -55,16 +55,16 @@ func TestOtherName(t *testing.T) {
 		{"nonsense", "hint: `kubectl debug-controllers --help` lists the commands", "hints that are computed"},
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-		execute(t.Context(), append([]string{"/home/me/.krew/bin/kubectl-debug_controllers"}, strings.Fields(tt.args)...), streams)
+		Execute(t.Context(), append([]string{"/home/me/.krew/bin/kubectl-debug_controllers"}, strings.Fields(tt.args)...), streams)
 		printed := out.String() + errOut.String()
-		if !strings.Contains(printed, tt.want) || strings.Contains(printed, usualName) {
+		if !strings.Contains(printed, tt.want) || strings.Contains(printed, UsualName) {
 			t.Errorf("%s has no %q, or the usual name: %s:\n%s", tt.args, tt.want, tt.reason, printed)
 		}
 	}
 }
 
 func TestCommandsAreDocumented(t *testing.T) {
-	root := newRoot("kubectl reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
+	root := New("kubectl reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
 	for _, cmd := range root.Commands() {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: its line in the list of commands is %q", cmd.Name(), cmd.Short)
