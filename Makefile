@@ -24,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -106,6 +106,9 @@ PAGES    := CGO_ENABLED=0 go run -tags '$(TAGS)' $(TRIMPATH) ./cmd/kubectl-recon
 
 reference: ## write docs/reference, a page for each command, from the help of the commands
 	$(PAGES) -markdown docs/reference
+
+schemas: ## write docs/*.schema.json from the types of documents and their comments
+	go test -run '^TestSchemas$$' ./pkg/inspect/v1alpha1 $(patsubst %,./cmd/kubectl-reconcile/internal/%,session compare run version) -update
 
 man: ## write man pages into bin/man, from the help of the commands
 	$(PAGES) -man bin/man -version '$(VERSION)' -date '$(DATE)'

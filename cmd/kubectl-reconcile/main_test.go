@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"truncated":  truncated,
 			"treemasked": treemasked,
 			"treejson":   treejson,
+			"document":   document,
 			"graphviz":   graphviz,
 			"recording":  recording,
 			"requested": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -12,17 +12,19 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // readTrace is `trace FILE [OUTCOME]`: every line of the file is an event that trace.Reader takes, numbered without
 // gaps, and each cause of a key's reconcile names an event; with an outcome, the last is the summary instead, and the
-// run ended so.
+// run ended so. All lines are as docs/trace.schema.json describes them.
 func readTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: trace FILE [OUTCOME]")
 	}
 	text := ts.ReadFile(args[0])
+	ts.Check(schematest.CheckLines("../../docs/trace.schema.json", strings.NewReader(text)))
 	if len(args) == 2 {
 		events, last := cutLastLine(text)
 		ts.Check(checkSummary(last, args[1]))

@@ -44,6 +44,15 @@ func graphviz(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// document is `document NAME`: what the last program printed on stdout is a document as docs/NAME.schema.json describes
+// it.
+func document(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: document NAME")
+	}
+	ts.Check(schematest.Check("../../docs/"+args[0]+".schema.json", strings.NewReader(ts.ReadFile("stdout"))))
+}
+
 // treejson is `treejson`: what the last program printed on stdout is a document as docs/tree.schema.json describes it.
 func treejson(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {

@@ -1,17 +1,14 @@
 // Package v1alpha1 has the documents that commands print with -o json and -o yaml: the types of OwnerTree and
-// DeletePreview (`tree`), of StatusList and StatusEvent (`status`), of Diagnosis and FieldBlame (`why`), and of Plan
-// and Comparison (`diff`). A program that reads that output may decode it into these types.
+// DeletePreview (`tree`), of StatusList and StatusEvent (`status`), of Diagnosis and FieldBlame (`why`), of Plan and
+// Comparison (`diff`), and of TimelineEntry and TimelineSummary (`replay`). A program that reads that output may decode
+// it into these types. The trace of `run` is in package trace.
 //
 // Names of fields and their values are a promise: within a version fields may be added, and nothing else changes.
-// docs/tree.schema.json, docs/status.schema.json, docs/why.schema.json and docs/diff.schema.json are made of these
-// types and their comments:
-//
-//	go generate ./pkg/inspect/v1alpha1
+// docs/tree.schema.json, status.schema.json, why.schema.json, diff.schema.json and replay.schema.json there are made of
+// these types and their comments by `make schemas`; docs/schemas.md describes all documents.
 //
 // The package has no logic. Commands fill the types in; the text for people in them is made there.
 package v1alpha1
-
-//go:generate go test -run TestSchemas -update .
 
 import "k8s.io/apimachinery/pkg/types"
 

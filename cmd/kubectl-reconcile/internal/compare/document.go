@@ -7,10 +7,11 @@ import (
 
 // document is what -o json and yaml print.
 type document struct {
-	APIVersion string         `json:"apiVersion"`
-	Kind       string         `json:"kind"`
-	Same       bool           `json:"same"`
-	Counts     compare.Counts `json:"counts"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Same is true if all that was compared is as it was recorded.
+	Same   bool           `json:"same"`
+	Counts compare.Counts `json:"counts"`
 	*compare.Result
 	// Repeatable is whether a second run came out the same; it is left out if there was none.
 	Repeatable *bool `json:"repeatable,omitempty"`

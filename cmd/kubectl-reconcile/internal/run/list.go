@@ -24,7 +24,8 @@ var listOutputs = []string{"json", "yaml", "name"}
 type controllerItem struct {
 	Name string `json:"name"`
 	// Short is its name in the trace; empty if it does not run.
-	Short   string   `json:"short,omitempty"`
+	Short string `json:"short,omitempty"`
+	// Aliases are other names that --controller takes.
 	Aliases []string `json:"aliases,omitempty"`
 	// Runs reports whether this build can run it, and Default whether '*' does.
 	Runs    bool `json:"runs"`
@@ -37,6 +38,9 @@ type controllerItem struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// listKind is the kind of the list.
+const listKind = "ControllerList"
+
 // controllerList is what `run --list -o json` prints.
 type controllerList struct {
 	APIVersion string           `json:"apiVersion"`
@@ -46,7 +50,7 @@ type controllerList struct {
 
 // newControllerList lists all controllers of kube-controller-manager, sorted by name.
 func newControllerList() controllerList {
-	list := controllerList{APIVersion: v1alpha1.APIVersion, Kind: "ControllerList"}
+	list := controllerList{APIVersion: v1alpha1.APIVersion, Kind: listKind}
 	for _, c := range controllers.All() {
 		item := controllerItem{
 			Name: c.Name, Short: c.Short, Aliases: c.Aliases,

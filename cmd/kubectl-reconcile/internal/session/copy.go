@@ -155,8 +155,10 @@ func CopyLines(of *seed.Copy, report runlocal.CopyReport) []string {
 type CopyDocument struct {
 	Namespaces    []string `json:"namespaces"`
 	AllNamespaces bool     `json:"allNamespaces,omitempty"`
-	Version       string   `json:"version"`
-	Objects       int      `json:"objects"`
+	// Version is that of the cluster's API server.
+	Version string `json:"version"`
+	// Objects counts the objects that were copied.
+	Objects int `json:"objects"`
 	// Incomplete is what could not be read, LeftOut what stays in the cluster on purpose, and NotRun which controllers
 	// do not run because of that.
 	Incomplete []cluster.Incomplete `json:"incomplete,omitempty"`

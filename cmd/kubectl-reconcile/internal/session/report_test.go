@@ -73,7 +73,7 @@ func TestSummaryDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"ready","elapsed":"1s","controllers":null,` +
+	want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"ready","elapsed":"1s","controllers":[],` +
 		`"objects":[{"group":"apps","version":"v1","resource":"deployments","objectKind":"Deployment","namespace":"shop","name":"web","applied":true,"status":"Current","ready":"1/1","reason":"calm","message":"fine"},` +
 		`{"version":"v1","resource":"pods","objectKind":"Pod","namespace":"shop","name":"web-1","status":"InProgress","ready":"0/1"}],` +
 		`"pending":[{"controller":"deployment","key":"shop/web","in":"1m0s","retry":2}]}`
@@ -96,7 +96,7 @@ func TestSummaryDocumentOfACluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"settled","elapsed":"0s","controllers":null,` +
+		want := `{"apiVersion":"kubectl-reconcile.github.io/v1alpha1","kind":"TraceSummary","outcome":"settled","elapsed":"0s","controllers":[],` +
 			`"` + word + `":[{"verb":"create","resource":"pods","objects":1,"writes":2}],` +
 			`"refused":[{"verb":"create","resource":"pods","objects":1,"writes":3,"code":403,"message":"no"}],` +
 			`"unknown":2,"failing":[{"controller":"job","key":"shop/j","failures":3,"error":"no"}]}`

@@ -46,10 +46,12 @@ type recorded struct {
 
 // pendingKey is a key that would have come back by itself.
 type pendingKey struct {
-	Controller string         `json:"controller"`
-	Key        string         `json:"key"`
-	In         trace.Duration `json:"in"`
-	Retry      int            `json:"retry,omitempty"`
+	Controller string `json:"controller"`
+	Key        string `json:"key"`
+	// In is when it was due, from the end of the run on.
+	In trace.Duration `json:"in"`
+	// Retry counts its failures in a row; 0 for a timer.
+	Retry int `json:"retry,omitempty"`
 }
 
 // ended sets how the wait for the goal ended.
@@ -184,11 +186,16 @@ func (o *Options) unverifiedWrites(unverified []trace.FailingKey) error {
 	return cli.WithHint(err, "--dry-run=client sends no write, and needs no permission to")
 }
 
+// summaryKind is the kind of a summaryDocument.
+const summaryKind = "TraceSummary"
+
 // summaryDocument is the last line of a run's NDJSON.
 type summaryDocument struct {
-	APIVersion  string                    `json:"apiVersion"`
-	Kind        string                    `json:"kind"`
-	Outcome     runlocal.Outcome          `json:"outcome"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Outcome is how the run ended.
+	Outcome runlocal.Outcome `json:"outcome"`
+	// Elapsed is how long the goal took, or was waited for; without a goal, how long the run took.
 	Elapsed     trace.Duration            `json:"elapsed"`
 	Controllers []trace.ControllerSummary `json:"controllers"`
 	// WouldWrite is what a dry run would have written, Wrote what a run on a cluster wrote.
@@ -197,10 +204,13 @@ type summaryDocument struct {
 	// Refused is what was refused of either, by verb, resource and code.
 	Refused []trace.WriteCount `json:"refused,omitempty"`
 	// Unknown counts the keys of a dry run with writes that could not be tried.
-	Unknown int                `json:"unknown,omitempty"`
+	Unknown int `json:"unknown,omitempty"`
+	// Failing are the keys whose latest reconcile failed.
 	Failing []trace.FailingKey `json:"failing,omitempty"`
-	Objects []objectDocument   `json:"objects,omitempty"`
-	Pending []pendingKey       `json:"pending,omitempty"`
+	// Objects is the final state of the objects that were applied, and of those that controllers created.
+	Objects []objectDocument `json:"objects,omitempty"`
+	// Pending are the keys that were due later.
+	Pending []pendingKey `json:"pending,omitempty"`
 	// Copy is the copy of a part of a cluster that the sandbox began with.
 	Copy *CopyDocument `json:"copy,omitempty"`
 }
@@ -208,6 +218,7 @@ type summaryDocument struct {
 // objectDocument is an object's final state.
 type objectDocument struct {
 	trace.Object
+	// Applied is true for an object of -f or -k; false for one that a controller created.
 	Applied bool   `json:"applied,omitempty"`
 	Status  string `json:"status"`
 	Ready   string `json:"ready,omitempty"`
@@ -217,10 +228,13 @@ type objectDocument struct {
 
 func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
-		APIVersion: v1alpha1.APIVersion, Kind: "TraceSummary", Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
+		APIVersion: v1alpha1.APIVersion, Kind: summaryKind, Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
 		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
 		Failing: r.trace.failing,
 		Pending: r.pending,
+	}
+	if doc.Controllers == nil {
+		doc.Controllers = []trace.ControllerSummary{}
 	}
 	if dryRun {
 		doc.WouldWrite = r.trace.written

@@ -13,22 +13,29 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
 
+// infoKind is the kind of an Info.
+const infoKind = "Version"
+
 // Info is what `version -o json` prints.
 type Info struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Version    string `json:"version"`
-	Commit     string `json:"commit,omitempty"`
+	// Version is that of a release, or of the module; "(devel)" for a build of a checkout.
+	Version string `json:"version"`
+	// Commit is what was built; absent if it is not known.
+	Commit string `json:"commit,omitempty"`
+	// Kubernetes is the version whose controllers and API the program contains.
 	Kubernetes string `json:"kubernetesVersion"`
 	Go         string `json:"goVersion"`
-	Platform   string `json:"platform"`
+	// Platform is the operating system and the architecture: linux/amd64.
+	Platform string `json:"platform"`
 }
 
 // NewInfo returns the versions of this program. Commit is empty if it was not built from a checkout.
 func NewInfo() Info {
 	info := Info{
 		APIVersion: v1alpha1.APIVersion,
-		Kind:       "Version",
+		Kind:       infoKind,
 		Version:    cli.Version(),
 		Kubernetes: api.KubernetesVersion(),
 		Go:         runtime.Version(),
