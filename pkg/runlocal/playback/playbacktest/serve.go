@@ -1,10 +1,13 @@
-// Package playbacktest serves recordings to tests, such as those of a controller that is to meet what a cluster once
-// had. serve.go is all of it.
+// Package playbacktest serves recordings to tests: clients see what a cluster once had, at the end of the recording
+// ([Serve]) or as the test plays it ([Start]). A recording that `kubectl reconcile record` has written becomes a file
+// of the test. The API server runs in the process of the test.
+//
+// To compare what a controller writes with what was recorded, see package compare beside package playback, or
+// `kubectl reconcile replay FILE --serve -- COMMAND`.
 package playbacktest
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -40,22 +43,14 @@ func Start(t testing.TB, file string, o playback.Options) *playback.Server {
 // open returns the recording in a file, which is closed after all that the test starts later has ended.
 func open(t testing.TB, path string) replay.Recording {
 	t.Helper()
-	file, err := os.Open(path) //nolint:gosec // G304: the file that the test names
+	recording, err := replay.OpenFile(path, replay.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := file.Close(); err != nil {
+		if err := recording.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	recording, err := replay.Open(file, info.Size(), replay.ReaderOptions{})
-	if err != nil {
-		t.Fatalf("opening %q: %v", path, err)
-	}
 	return recording
 }
