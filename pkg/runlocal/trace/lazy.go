@@ -27,8 +27,13 @@ func (c *Change) Fields() []inspect.Change {
 	return c.fields()
 }
 
-// MarshalJSON writes the fields as a list.
-func (c *Change) MarshalJSON() ([]byte, error) { return encode(c.Fields()) }
+// MarshalJSON writes the fields as a list, which is empty if nothing differs.
+func (c *Change) MarshalJSON() ([]byte, error) {
+	if fields := c.Fields(); fields != nil {
+		return encode(fields)
+	}
+	return []byte("[]"), nil
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (c *Change) UnmarshalJSON(b []byte) error {

@@ -20,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -368,6 +369,26 @@ func TestChangeIsComparedOnce(t *testing.T) {
 }
 
 // TestUnknownManager: of an event whose writer is not known, JSON has no manager.
+// TestFollowsItsSchema checks events of all types, and one of a write that changed nothing, against
+// docs/trace.schema.json.
+func TestFollowsItsSchema(t *testing.T) {
+	unchanged := &Request{Verb: "patch", Code: 200, Change: ChangeFrom(func() []inspect.Change { return nil })}
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	for _, e := range append(events(), &Event{Seq: 100, Time: at, Controller: "job", Detail: unchanged}) {
+		w.Record(e)
+	}
+	if err := w.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"changed":[]`) {
+		t.Errorf("a change of nothing is not an empty list:\n%s", &out)
+	}
+	if err := schematest.CheckLines("../../../docs/trace.schema.json", &out); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnknownManager(t *testing.T) {
 	found := 0
 	unknown := ManagerFrom(func() string { found++; return "" })
