@@ -64,7 +64,8 @@ func (p *page) man(r release) string {
 	}
 	line(".SH SEE ALSO\n%s", strings.Join(p.manSeeAlso(), ",\n"))
 	for _, g := range p.guides {
-		line(".PP\n%s:\n%s", roffLine(g.title), roffLiteral(docsURL+g.file))
+		breakable := strings.ReplaceAll(roffLiteral(docsURL+g.file), "/", `/\:`)
+		line(".PP\n%s:\n%s", roffLine(g.title), breakable)
 	}
 	return out.String()
 }
@@ -119,7 +120,8 @@ func roffVerbatim(text string) string {
 
 // roffText writes a paragraph.
 func roffText(text string) string {
-	lines := strings.Split(marked(text, func(s string) string { return `\fB` + roffLiteral(s) + `\fR` }, roffPlain), "\n")
+	bold := func(s string) string { return `\fB` + roffLiteral(s) + `\fR` }
+	lines := strings.Split(marked(text, bold, roffPlain), "\n")
 	for i, l := range lines {
 		lines[i] = guarded(l)
 	}

@@ -104,7 +104,7 @@ func TestManPages(t *testing.T) {
 		t.Skip("groff is not installed")
 	}
 	for name, text := range pages {
-		cmd := exec.CommandContext(t.Context(), groff, "-man", "-Tascii", "-ww", "-P-c", "-rLL=100n")
+		cmd := exec.CommandContext(t.Context(), groff, "-man", "-Tascii", "-ww", "-P-c", "-rLL=78n")
 		cmd.Stdin = strings.NewReader(text)
 		var problems strings.Builder
 		cmd.Stderr = &problems
