@@ -10,7 +10,7 @@ if [ $# = 0 ]; then
 	cp .goreleaser.yaml "$config"
 else
 	wanted=$(IFS='|' && printf '%s' "$*")
-	grep -vE '^ +- (linux|darwin|windows)_' .goreleaser.yaml | sed '/^    targets:/q' >"$config"
+	sed -n '1,/^    targets:/p' .goreleaser.yaml >"$config"
 	grep -E "^ +- ($wanted)\$" .goreleaser.yaml >>"$config" || {
 		echo "error: .goreleaser.yaml has none of the targets $*" >&2
 		exit 1
