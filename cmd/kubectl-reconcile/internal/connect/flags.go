@@ -33,7 +33,7 @@ func NewFlags() *Flags {
 func (f *Flags) AddTo(cmd *cobra.Command) {
 	f.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Float32Var(&f.qps, "qps", 0,
-			"bound the requests to this many a second; 0 does not, at most 16 run at a time in any case")
+			"at most this many requests a second; 0 is no limit; at most 16 run at a time in any case")
 		set.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may come at once; 0 is twice as many as --qps")
 	})
 	cmd.Flags().Var(&f.Color, "color", "colour the output: auto, always or never")

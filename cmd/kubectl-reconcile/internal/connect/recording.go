@@ -61,7 +61,8 @@ func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener) {
 	f.Recording.open = open
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Recording.Files, "from", nil,
-		"read a recording in the place of a cluster: files of record, or what kubectl has printed; - is stdin")
+		"read this `file` in the place of a cluster: a recording of the command record, or what kubectl has printed; "+
+			"- is stdin")
 	f.Recording.AddAt(flags)
 	_ = cmd.MarkFlagFilename("from")
 }
@@ -69,7 +70,7 @@ func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener) {
 // AddAt adds --at to flags.
 func (f *RecordingFlags) AddAt(flags *pflag.FlagSet) {
 	flags.StringVar(&f.At, "at", "",
-		"with --from, the moment: a time, +90s after the beginning, -2m before the end, "+
+		"with --from, the `moment` to show: a time, +90s after the beginning, -2m before the end, "+
 			"#n for record n, a resourceVersion, start or end; by default end")
 }
 

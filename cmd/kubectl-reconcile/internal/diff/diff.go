@@ -124,7 +124,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"begin with the objects of these files, directories, URLs or recordings, in the place of a cluster; "+
 			"- is stdin")
 	flags.StringVar(&f.at, "at", "",
-		"with --from, begin with what a recording has at this moment: a time, +90s after the beginning, "+
+		"with --from, begin with what a recording has at this `moment`: a time, +90s after the beginning, "+
 			"-2m before the end, #n for record n, a resourceVersion, start or end; by default end")
 	flags.StringVar(&f.to, "to", "",
 		"with --from, show how the objects of a recording differ between --at, by default start, and this moment")
@@ -132,7 +132,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.copied.maxObjects, "max-objects", seed.DefaultMaxObjects,
 		"give up on a part of the cluster with more objects than this; 0 copies any number")
 	flags.Var(&f.copied.assume, "assume",
-		"what becomes of new pods: ready as soon as they have a node, or pending for good; "+
+		"what becomes of new pods: ready (as soon as they have a node) or pending (for good); "+
 			"by default they become ready")
 	f.manifests.AddTo(flags)
 	flags.BoolVar(&f.apply.ServerSide, "server-side", false, "with -f, apply as kubectl apply --server-side does")
@@ -152,8 +152,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"when the plan ends: settled (nothing is left to do) or next (each object was reconciled once); "+
 			"by default settled with -f or -k, else next")
 	flags.IntVar(&f.steps, "steps", 0,
-		"end the plan after so many steps of controllers, as --until settled does with fewer")
-	flags.DurationVar(&f.wait, "wait", 0, "wait so long for what is due later; by default it is only listed")
+		"end the plan after this many steps of controllers, or when nothing is left to do")
+	flags.DurationVar(&f.wait, "wait", 0, "wait this long for what is due later; by default it is only listed")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "give up after this time; 0 waits forever")
 	flags.IntVar(&f.nodes, "nodes", 3,
 		"simulated nodes, with --from and --sandbox, or if the nodes of the cluster cannot be read; "+

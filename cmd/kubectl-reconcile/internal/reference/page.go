@@ -179,9 +179,9 @@ func newOption(f *pflag.Flag) option {
 		out.value = "string,…"
 	case "stringArray":
 		out.value = "string"
-		if !strings.Contains(usage, "repeated") && !strings.Contains(usage, "multiple times") {
-			out.usage += "; may be repeated"
-		}
+	}
+	if f.Value.Type() == "stringArray" && !strings.Contains(usage, "repeated") {
+		out.usage += "; may be repeated"
 	}
 	switch f.DefValue {
 	case "false", "[]", "0s", "0":

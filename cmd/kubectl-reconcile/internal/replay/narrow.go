@@ -26,7 +26,7 @@ func (f *narrowFlags) addTo(cmd *cobra.Command) {
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "only objects in this namespace")
 	flags.StringSliceVar(&f.objects, "object", nil, "only this object, as TYPE/NAME, and Events about it")
 	flags.StringSliceVar(&f.trees, "tree", nil,
-		"only this object, as TYPE/NAME, its dependents and theirs, whenever they were that, and Events about them")
+		"only this object, as TYPE/NAME, all that it has owned at any time, and Events about them")
 	flags.StringSliceVar(&f.kinds, "kind", nil,
 		"only objects of this kind, such as pods or deploy, and Events about them")
 	flags.StringArrayVar(&f.fields, "field", nil,

@@ -103,7 +103,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.clean, "clean", false,
 		"with -o manifests, leave out what only the API server writes, for kubectl apply")
 	flags.StringVar(&f.at, "at", "",
-		"the moment to serve, to begin with or to write: a time, #N, a resource version, start or end")
+		"the `moment` to serve, to begin a comparison at, or to write with -o manifests: "+
+			"a time, #N, a resource version, start or end")
 	flags.BoolVar(&f.summary, "summary", false,
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")

@@ -84,8 +84,8 @@ func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:       "Debug Kubernetes controllers",
 		Long: `Debug Kubernetes controllers: run Kubernetes' own controllers on your machine, in an API server that
-needs no cluster, and see why every reconcile happened, what it decided and what it wrote; or read
-any cluster, and see who owns whom and what has not caught up.`,
+needs no cluster, and see why every reconcile happened, what it decided and what it wrote; read any
+cluster, and see who owns whom, what is not ready and why; or record what its API says, and replay it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,

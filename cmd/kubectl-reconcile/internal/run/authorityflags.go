@@ -36,12 +36,13 @@ func (f *authorityFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.accountKey, accountKeyFlag, "",
 		"on a cluster, file with the private key of service accounts, for the controller serviceaccount-token")
 	flags.StringVar(&f.rootCA, rootCAFlag, "",
-		"on a cluster, file with the certificates that pods know the API server by, "+
+		"on a cluster, file with the CA certificates by which pods verify the API server, "+
 			"for the controllers that publish them")
 	flags.StringVar(&f.signingCert, signingCertFlag, "",
 		"on a cluster, file with the certificate of the authority that signs certificates, "+
 			"for the controller csrsigning")
-	flags.StringVar(&f.signingKey, signingKeyFlag, "", "on a cluster, file with its private key")
+	flags.StringVar(&f.signingKey, signingKeyFlag, "",
+		"on a cluster, file with the private key of the certificate of --cluster-signing-cert-file")
 }
 
 // isAuthorityFlag reports whether a flag is one of authorityFlags.

@@ -221,7 +221,8 @@ type dryRunFlags struct {
 
 func (f *dryRunFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.how, dryRunFlag, string(guard.Server),
-		"how nothing is written to the cluster: server tries each write there without keeping it, client sends none")
+		"without --write, what becomes of writes: server sends them as a dry run, which keeps nothing, "+
+			"client sends none")
 	cmd.Flags().BoolVar(&f.aggregated, dryRunAggregatedFlag, false,
 		"with --dry-run=server, also send writes to aggregated APIs whose servers say that they can try them; "+
 			"these may keep them all the same")
@@ -267,14 +268,14 @@ func (f *writeFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
 		"on a cluster, work in all namespaces, which is the default")
 	flags.Var(&f.shard, "shard",
-		"K/N: work in the K-th of N parts of the namespaces, chosen by a hash of their names; "+
+		"work in the K-th of N parts of the namespaces, chosen by a hash of their names; "+
 			"what is in no namespace is in part 1")
 	flags.StringVar(&f.leaseNamespace, "lease-namespace", lease.DefaultNamespace,
 		"with --write, namespace of the Lease that keeps others from writing at the same time")
 	flags.DurationVar(&f.leaseDuration, "lease-duration", lease.DefaultDuration,
-		"with --write, how long after it was last renewed the Lease keeps other runners from writing; "+
-			"this one ends if it could not renew the Lease for two thirds of it: "+
-			"a longer one outlasts an API server that is away for longer")
+		"with --write, how long the Lease keeps other runners from writing after it was last renewed; "+
+			"this run ends if it cannot renew the Lease for two thirds of that, "+
+			"so a longer one outlasts an API server that is away for longer")
 }
 
 func (f *writeFlags) validate(flags *pflag.FlagSet) error {

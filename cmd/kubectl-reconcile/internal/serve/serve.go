@@ -48,7 +48,7 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 	if flags.Lookup("speed") == nil {
 		flags.Float64Var(&f.speed, "speed", 1, "with --serve, let time run, so many times faster than it was")
 	}
-	flags.BoolVar(&f.paused, "paused", false, "with --serve and --speed, begin with time standing still")
+	flags.BoolVar(&f.paused, "paused", false, "with --serve and --speed, begin paused")
 	flags.BoolVar(&f.writable, "writable", false,
 		"with --serve, let clients write to the copy; the first write ends what is played. All times in objects are "+
 			"moved, so that the moment is now")

@@ -35,7 +35,7 @@ func (f *CopyFlags) AddTo(cmd *cobra.Command) {
 		"with --from-cluster, give up on a part of the cluster with more objects than this; 0 copies any number")
 	flags.BoolVar(&f.WithSecrets, "with-secrets", false, "with --from-cluster, copy the data of Secrets too")
 	flags.Var(&f.Assume, "assume",
-		"with --from-cluster, what becomes of new pods: ready as soon as they have a node, or pending for good; "+
+		"with --from-cluster, what becomes of new pods: ready (as soon as they have a node) or pending (for good); "+
 			"by default they behave as on simulated nodes")
 	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
 }

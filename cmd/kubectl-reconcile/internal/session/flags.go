@@ -46,7 +46,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Controllers, "controller", defaultControllers,
 		"controllers to run, by the names and aliases of kube-controller-manager; "+
-			"'*' is all that can run here, -NAME leaves one out, none in a sandbox runs none")
+			"'*' is all that can run here, -NAME leaves one out, and in a sandbox the word none runs none")
 	flags.IntVar(&f.Workers, "workers", 0,
 		"keys that each controller reconciles at a time; "+
 			"0 is what kube-controller-manager has, and 4 for the simulated nodes")
@@ -54,7 +54,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond,
 		"how long a simulated pod runs before it is ready")
 	f.addControllerFlags(flags)
-	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this file too, as JSON, one event a line")
+	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this `file` too, as JSON, one event a line")
 	f.Record.addTo(cmd)
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
@@ -72,7 +72,8 @@ func (f *Flags) addControllerFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Autoscaling.SyncPeriod, "horizontal-pod-autoscaler-sync-period", 0,
 		"how often horizontal pod autoscalers look at metrics; 0 is 15s, what kube-controller-manager has")
 	flags.DurationVar(&f.Autoscaling.DownscaleStabilization, "horizontal-pod-autoscaler-downscale-stabilization", 0,
-		"how long a load must have been low before they scale down; 0 is 5m, what kube-controller-manager has")
+		"how long a load must have been low before horizontal pod autoscalers scale down; "+
+			"0 is 5m, what kube-controller-manager has")
 	flags.DurationVar(&f.NodeControllers.MonitorPeriod, "node-monitor-period", 0,
 		"how often node-lifecycle looks at the health of nodes; 0 is 5s, what kube-controller-manager has")
 	flags.DurationVar(&f.NodeControllers.GracePeriod, "node-monitor-grace-period", 0,
@@ -82,7 +83,8 @@ func (f *Flags) addControllerFlags(flags *pflag.FlagSet) {
 		"nodes a second that node-lifecycle taints because they are not ready; "+
 			"0 is 0.1, what kube-controller-manager has")
 	flags.IntVar(&f.NodeControllers.TerminatedPods, "terminated-pod-gc-threshold", 0,
-		"pods that have ended which podgc leaves; 0 is 12500, what kube-controller-manager has, and less than 0 is all")
+		"how many pods that have ended podgc keeps; "+
+			"0 is 12500, what kube-controller-manager has, and less than 0 is all")
 }
 
 // Validate returns an error for values that make no sense.
@@ -154,7 +156,8 @@ const forceFlag = "record-force"
 func (f *RecordFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.path, "record", "",
-		"record what the API says about objects, and the trace, in this file, which must not exist yet; see `record`")
+		"record what the API says about objects, and the trace, in this `file`, as the command record does; "+
+			"it must not exist yet")
 	f.redact.AddTo(flags, "with --record, ")
 	flags.BoolVar(&f.force, forceFlag, false, "with --record, replace the file if it exists")
 	_ = cmd.MarkFlagFilename("record")
@@ -191,7 +194,8 @@ type RateFlags struct {
 func (f *RateFlags) addTo(flags *pflag.FlagSet) {
 	flags.Float32Var(&f.QPS, "qps", 0, "requests a second that each controller may make, beside its informers; "+
 		"0 is unlimited in a sandbox, and 20 on a cluster, as kube-controller-manager has; less than 0 is unlimited")
-	flags.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may be sent at once; 0 is half as many more")
+	flags.IntVar(&f.burst, "burst", 0, "with --qps, how many requests may be sent at once; "+
+		"0 is one and a half times --qps")
 	flags.DurationVar(&f.Resync, "resync", 0,
 		"how often informers send all objects to the controllers again; 0 is never")
 }

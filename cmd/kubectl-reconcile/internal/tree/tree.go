@@ -109,10 +109,10 @@ the tree.`,
 func (f *Flags) addTo(cmd *cobra.Command) {
 	f.targets.AddTo(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.depth, "depth", 0, "show so many levels below the objects asked for; 0 shows all")
+	flags.IntVar(&f.depth, "depth", 0, "show this many levels below the objects asked for; 0 shows all")
 	flags.BoolVar(&f.up, "up", false, "show only the owners above, unless with --down")
 	flags.BoolVar(&f.down, "down", false, "show only the dependents below, unless with --up")
-	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, beside the objects asked for: deploy,pods")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "show only these kinds, and the objects asked for: deploy,pods")
 	flags.StringSliceVar(&f.exclude, "exclude-kinds", nil, "do not show these kinds")
 	flags.BoolVar(&f.containers, "containers", false, "show the containers of pods")
 	flags.BoolVar(&f.related, "related", false,

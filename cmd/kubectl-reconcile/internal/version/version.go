@@ -58,7 +58,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the plugin and of the Kubernetes that it carries",
+		Short: "Print the version of the plugin and of the Kubernetes that it contains",
 		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return printVersion(streams, NewInfo(), output)

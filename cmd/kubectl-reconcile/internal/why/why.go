@@ -89,9 +89,10 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 		RunE:    cli.RunE(streams, f.toOptions),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.field, "field", "", "show who set this field: spec.replicas")
+	flags.StringVar(&f.field, "field", "", "show who set the field at this `path`, such as spec.replicas")
 	flags.StringVar(&f.try, "try", tryAuto,
-		"try in dry run what controllers write: auto, if the cause is unsure otherwise; always; or never")
+		"run the object's controller once in dry run, to see whether what it writes is refused: "+
+			"auto (if nothing that was read explains the state), always or never")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "keep running, and show what changes, until the object has converged")
 	flags.DurationVar(&f.timeout, "timeout", 0,
 		"with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
