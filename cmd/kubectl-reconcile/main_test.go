@@ -6,17 +6,20 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/completion"
 )
 
 // TestMain lets the scripts run the real main, under the names that users and kubectl start it by.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"kubectl-reconcile":                  main,
-		"kubectl_complete-reconcile":         main,
-		"kubectl_complete-debug_controllers": main,
-		"reconcile-dev":                      main,
-		"kube-apiserver":                     main,
-		"etcd":                               main,
+		"kubectl-reconcile":                     main,
+		"kubectl-debug_controllers":             main,
+		completion.Prefix + "reconcile":         main,
+		completion.Prefix + "debug_controllers": main,
+		"reconcile-dev":                         main,
+		"kube-apiserver":                        main,
+		"etcd":                                  main,
 	})
 }
 
@@ -55,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"cut":        cut,
 			"telemetry":  telemetryOf,
 			"gate":       gateOf,
+			"offers":     offers,
 			"recorded":   recorded,
 			"truncated":  truncated,
 			"treemasked": treemasked,

@@ -35,8 +35,16 @@ var edges = map[string][]string{
 		"pkg/runlocal/serving",
 		"pkg/runlocal/trace",
 	},
+	"cmd/kubectl-reconcile/internal/complete": {
+		"pkg/inspect",
+		"pkg/inspect/cluster",
+	},
+	"cmd/kubectl-reconcile/internal/completion": {
+		"cmd/kubectl-reconcile/internal/cli",
+	},
 	"cmd/kubectl-reconcile/internal/connect": {
 		"cmd/kubectl-reconcile/internal/cli",
+		"cmd/kubectl-reconcile/internal/complete",
 		"cmd/kubectl-reconcile/internal/render",
 		"pkg/inspect/cluster",
 	},
@@ -89,6 +97,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/keys": {"cmd/kubectl-reconcile/internal/render"},
 	"cmd/kubectl-reconcile/internal/moment": {
 		"cmd/kubectl-reconcile/internal/cli",
+		"cmd/kubectl-reconcile/internal/complete",
 		"cmd/kubectl-reconcile/internal/connect",
 		"cmd/kubectl-reconcile/internal/input",
 		"pkg/inspect/cluster",
@@ -116,6 +125,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile/internal/replay": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/compare",
+		"cmd/kubectl-reconcile/internal/complete",
 		"cmd/kubectl-reconcile/internal/input",
 		"cmd/kubectl-reconcile/internal/keys",
 		"cmd/kubectl-reconcile/internal/moment",
@@ -136,6 +146,7 @@ var edges = map[string][]string{
 	},
 	"cmd/kubectl-reconcile/internal/root": {
 		"cmd/kubectl-reconcile/internal/cli",
+		"cmd/kubectl-reconcile/internal/completion",
 		"cmd/kubectl-reconcile/internal/diff",
 		"cmd/kubectl-reconcile/internal/envtest",
 		"cmd/kubectl-reconcile/internal/get",

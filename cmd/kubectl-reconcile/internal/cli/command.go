@@ -10,12 +10,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// CompleteWords lets the shell complete the value of a flag by fixed words. The command must have the flag.
-func CompleteWords(cmd *cobra.Command, flag string, words ...string) {
-	// The only error is that the command has no such flag, which the tests of completion would show.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}
-
 // sectionAnnotation is the annotation of a flag that has the title of its section.
 const sectionAnnotation = "section"
 

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,22 +35,7 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 		"run these controllers of kube-controller-manager on the recording, and compare what they write with what was "+
 			"recorded: the exit code is 0 if it is the same, 1 if not; on what kubectl has printed, show what they "+
 			"would do, as run does")
-	completeControllers(cmd)
-}
-
-// completeControllers completes the last name of the comma list.
-func completeControllers(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string,
-		cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		var out []string
-		for _, name := range comparedNames() {
-			if !slices.Contains(strings.Split(before, ","), name) {
-				out = append(out, before+name)
-			}
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
+	cli.CompleteList(cmd, "controller", func(context.Context, []string, string) []string { return comparedNames() })
 }
 
 // Given reports whether the flags ask for a comparison.

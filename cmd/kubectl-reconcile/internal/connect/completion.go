@@ -1,155 +1,230 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/complete"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// completionTimeout bounds how long a completion may take: the user has pressed Tab and waits.
-const completionTimeout = 3 * time.Second
+// RecordingSource returns a moment of recordings to complete from.
+type RecordingSource func(files []string, at string) complete.Recording
 
 // completeConnection completes the connection flags by the names in the kubeconfig and the namespaces of the cluster.
 func completeConnection(cmd *cobra.Command, f *Flags) {
-	names := func(of func(clientcmdapi.Config) []string) cobra.CompletionFunc {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	for flag, of := range map[string]func(*clientcmdapi.Config) []string{
+		"context": func(raw *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Contexts)) },
+		"cluster": func(raw *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Clusters)) },
+		"user":    func(raw *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.AuthInfos)) },
+	} {
+		cli.Complete(cmd, flag, func(context.Context, []string, string) []string {
 			raw, err := f.Config.ToRawKubeConfigLoader().RawConfig()
 			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
+				return nil
 			}
-			return slices.Sorted(slices.Values(of(raw))), cobra.ShellCompDirectiveNoFileComp
+			return slices.Sorted(slices.Values(of(&raw)))
+		})
+	}
+	cli.CompleteFiles(cmd, "kubeconfig", "certificate-authority", "client-certificate", "client-key")
+	cli.Complete(cmd, "namespace", f.OfferNamespaces())
+}
+
+// offer returns an Offer that is made of what the flags select; nil words if that is nothing.
+func (f *Flags) offer(words func(ctx context.Context, from complete.Source, args []string, typed string) []string) cli.Offer {
+	return func(ctx context.Context, args []string, typed string) []string {
+		if from := f.source(); from != nil {
+			return words(ctx, from, args, typed)
 		}
-	}
-	for flag, of := range map[string]func(clientcmdapi.Config) []string{
-		"context": func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Contexts)) },
-		"cluster": func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.Clusters)) },
-		"user":    func(raw clientcmdapi.Config) []string { return slices.Collect(maps.Keys(raw.AuthInfos)) },
-	} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, names(of))
-	}
-	completeNamespace(cmd, f)
-}
-
-// completeNamespace completes -n by the namespaces of the cluster.
-func completeNamespace(cmd *cobra.Command, f *Flags) {
-	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
-			return c.namesOf(ctx, "namespaces")
-		})
-	}
-	_ = cmd.RegisterFlagCompletionFunc("namespace", namespaces)
-}
-
-// CompleteTargets completes arguments: TYPE, then NAMEs that are not given yet; or TYPE/NAME.
-func CompleteTargets(f *Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeFromCluster(cmd.Context(), f, func(ctx context.Context, c *completionCluster) []string {
-			pair := len(args) > 0 && strings.Contains(args[0], "/")
-			switch typeName, _, slash := strings.Cut(typed, "/"); {
-			case slash && (len(args) == 0 || pair):
-				return prefixed(typeName+"/", c.namesOf(ctx, typeName))
-			case len(args) == 0 || pair:
-				before := typed[:strings.LastIndex(typed, ",")+1]
-				return prefixed(before, c.types())
-			default:
-				return without(c.namesOf(ctx, args[0]), args[1:])
-			}
-		})
+		return nil
 	}
 }
 
-// CompleteKinds completes a flag that is a comma list by the types that are not in it yet.
-func CompleteKinds(cmd *cobra.Command, f *Flags, flag string) {
-	offer := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		there := strings.Split(before, ",")
-		missing := func(_ context.Context, c *completionCluster) []string { return without(c.types(), there) }
-		names, directive := completeFromCluster(cmd.Context(), f, missing)
-		return prefixed(before, names), directive | cobra.ShellCompDirectiveNoSpace
-	}
-	_ = cmd.RegisterFlagCompletionFunc(flag, offer)
+// OfferNamespaces returns an Offer of namespaces.
+func (f *Flags) OfferNamespaces() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, _ []string, _ string) []string {
+		return from.Namespaces(ctx)
+	})
 }
 
-// without returns the names, in place, without those that have been given.
-func without(names, given []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(given, name) })
+// OfferTypes returns an Offer of kinds.
+func (f *Flags) OfferTypes() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, _ []string, typed string) []string {
+		return complete.Types(ctx, from, typed)
+	})
 }
 
-// completionCluster is the cluster that completions come from.
-type completionCluster struct {
-	*Cluster
-	namespace string // of -n, else of the context
+// OfferGroupVersionKinds returns an Offer of kinds as kubectl apply --prune-allowlist takes them.
+func (f *Flags) OfferGroupVersionKinds() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, _ []string, _ string) []string {
+		return complete.GroupVersionKinds(ctx, from)
+	})
 }
 
-// completeFromCluster completes by what the cluster has; by nothing if it does not answer in completionTimeout.
-func completeFromCluster(
-	ctx context.Context, f *Flags, offer func(context.Context, *completionCluster) []string,
-) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
-	noStreams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
-	var files []string
-	for _, file := range f.Recording.Files { // cobra parses the flags twice
-		files = cli.AppendUnique(files, file)
-	}
-	f.Recording.Files = files
-	connection, err := f.Connect(noStreams)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer func() { _ = connection.Close() }() // nothing was written
-	opened, err := connection.Open(ctx, connection.Config)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return offer(ctx, &completionCluster{opened, connection.Namespace}), cobra.ShellCompDirectiveNoFileComp
+// OfferFields returns an Offer of the paths of the fields of the object that the arguments name.
+func (f *Flags) OfferFields() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, args []string, typed string) []string {
+		return complete.Fields(ctx, from, f.namespaceIn(ctx, from), args, typed)
+	})
 }
 
-// namesOf returns the names of the objects of a type.
-func (c *completionCluster) namesOf(ctx context.Context, typeName string) []string {
-	kind, err := c.Kinds.Resolve(typeName)
+// OfferMoments returns an Offer of moments of the recordings of --from.
+func (f *Flags) OfferMoments() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, _ []string, _ string) []string {
+		if recorded, ok := from.(complete.Recording); ok {
+			return recorded.Moments(ctx)
+		}
+		return nil
+	})
+}
+
+// OfferTargets returns an Offer of TYPE, TYPE/NAME, and after TYPE of NAMEs.
+func (f *Flags) OfferTargets() cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, args []string, typed string) []string {
+		return complete.Targets(ctx, from, f.namespaceIn(ctx, from), args, typed)
+	})
+}
+
+// OfferTarget is OfferTargets for a command that takes one object.
+func (f *Flags) OfferTarget() cli.Offer {
+	targets := f.OfferTargets()
+	return func(ctx context.Context, args []string, typed string) []string {
+		if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/") {
+			return nil
+		}
+		return targets(ctx, args, typed)
+	}
+}
+
+// OfferSelections returns an Offer of comma lists of TYPE and TYPE/NAME. more are other words that the only argument may
+// be.
+func (f *Flags) OfferSelections(more ...string) cli.Offer {
+	return f.offer(func(ctx context.Context, from complete.Source, args []string, typed string) []string {
+		return complete.Selections(ctx, from, f.namespaceIn(ctx, from), args, typed, more...)
+	})
+}
+
+// source returns what the flags select; nil if there is nothing, or if it cannot be opened.
+func (f *Flags) source() complete.Source {
+	files, at := f.Recording.Files, f.Recording.At
+	if f.completeFrom != nil {
+		files, at = f.completeFrom()
+	}
+	if len(files) > 0 {
+		return f.Recording.source(files, at)
+	}
+	if f.Cmd.Flags().Lookup("kubeconfig") == nil {
+		return nil // the command reads no cluster
+	}
+	flags := *f
+	flags.Recording = RecordingFlags{} // --from may still be typed
+	connection, err := flags.Connect(genericiooptions.IOStreams{
+		In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard,
+	})
 	if err != nil {
 		return nil
 	}
-	return c.names(ctx, NewTarget(kind, c.namespace, ""))
+	if exec := connection.Config.ExecProvider; exec != nil {
+		exec.StdinUnavailable = true // the terminal is the shell's: a program that would ask for a password fails
+	}
+	return &clusterSource{connection: connection}
 }
 
-// types returns the plural names of all kinds that can be listed, with the group where two share a name, and the
-// categories.
-func (c *completionCluster) types() []string {
-	var out []string
-	seen := map[string]int{}
-	kinds := slices.DeleteFunc(c.Kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })
-	for _, k := range kinds {
-		seen[k.Resource]++
-		out = append(out, k.Categories...)
+// namespaceIn returns the namespace in which names are looked for; empty with -A.
+func (f *Flags) namespaceIn(ctx context.Context, from complete.Source) string {
+	if all, err := f.Cmd.Flags().GetBool("all-namespaces"); err == nil && all {
+		return ""
 	}
-	for _, k := range kinds {
-		if seen[k.Resource] > 1 && k.Group != "" {
-			out = append(out, k.GroupResource().String())
-		} else {
-			out = append(out, k.Resource)
+	return cmp.Or(*f.Config.Namespace, from.Namespace(ctx))
+}
+
+// clusterSource is a cluster whose kinds are discovered when they are asked for. It may not be used concurrently.
+type clusterSource struct {
+	connection *Connection
+	opened     *Cluster // nil before the first use
+}
+
+var _ complete.Source = (*clusterSource)(nil)
+
+// cluster returns the cluster; nil if it does not answer.
+func (c *clusterSource) cluster(ctx context.Context) *Cluster {
+	if c.opened == nil {
+		opened, err := c.connection.Open(ctx, c.connection.Config)
+		if err != nil {
+			return nil
 		}
+		c.opened = opened
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return c.opened
 }
 
-// prefixed returns names with a prefix.
-func prefixed(prefix string, names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = prefix + name
+// Namespace implements complete.Source.
+func (c *clusterSource) Namespace(context.Context) string { return c.connection.Namespace }
+
+// Kinds implements complete.Source: those that can be listed.
+func (c *clusterSource) Kinds(ctx context.Context) []cluster.Kind {
+	opened := c.cluster(ctx)
+	if opened == nil {
+		return nil
 	}
-	return out
+	return slices.DeleteFunc(opened.Kinds.All(), func(k cluster.Kind) bool { return !k.Can("list") })
+}
+
+// Resolve implements complete.Source.
+func (c *clusterSource) Resolve(ctx context.Context, word string) []cluster.Kind {
+	opened := c.cluster(ctx)
+	if opened == nil {
+		return nil
+	}
+	kinds, err := opened.Kinds.ResolveAll(word)
+	if err != nil {
+		return nil
+	}
+	return kinds
+}
+
+// Names implements complete.Source. It reads metadata only.
+func (c *clusterSource) Names(ctx context.Context, target cluster.Target) []string {
+	opened := c.cluster(ctx)
+	if opened == nil {
+		return nil
+	}
+	return opened.names(ctx, Target{Target: target})
+}
+
+// Namespaces implements complete.Source. It needs no discovery.
+func (c *clusterSource) Namespaces(ctx context.Context) []string {
+	reader, err := cluster.NewReader(c.connection.Config)
+	if err != nil {
+		return nil
+	}
+	kind := cluster.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Resource: "namespaces",
+		Verbs: []string{"get", "list", "watch"},
+	}
+	return (&Cluster{Reader: reader}).names(ctx, NewTarget(kind, "", ""))
+}
+
+// Object implements complete.Source.
+func (c *clusterSource) Object(ctx context.Context, target cluster.Target, name string) *unstructured.Unstructured {
+	opened := c.cluster(ctx)
+	if opened == nil {
+		return nil
+	}
+	obj, err := opened.Reader.Object(ctx, target.Kind, target.Namespace, name)
+	if err != nil {
+		return nil
+	}
+	return obj
 }

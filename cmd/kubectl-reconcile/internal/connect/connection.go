@@ -67,6 +67,9 @@ func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error)
 	if c.Config, err = loader.ClientConfig(); err != nil {
 		return nil, brokenKubeconfig(err)
 	}
+	if f.Config.WrapConfigFn != nil { // as ConfigFlags.ToRESTConfig does
+		c.Config = f.Config.WrapConfigFn(c.Config)
+	}
 	if c.Config.Host == clientcmd.ClusterDefaults.Server && *f.Config.APIServer == "" &&
 		os.Getenv("KUBERNETES_MASTER") == "" {
 		if err := unconfigured(raw, loader.ConfigAccess().GetLoadingPrecedence(), c.Program); err != nil {

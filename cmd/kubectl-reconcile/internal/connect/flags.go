@@ -22,6 +22,8 @@ type Flags struct {
 	Cmd    *cobra.Command // that the flags were added to
 	// Recording are --from and --at, if AddRecordingFlags was called.
 	Recording RecordingFlags
+
+	completeFrom func() (files []string, at string) // nil for those of Recording
 }
 
 // NewFlags returns Flags with their defaults.
@@ -63,7 +65,7 @@ func (f *Flags) AddConnectionFlags(cmd *cobra.Command, more func(*pflag.FlagSet)
 func (f *Flags) AddNamespace(cmd *cobra.Command) {
 	f.Cmd = cmd
 	cmd.Flags().StringVarP(f.Config.Namespace, "namespace", "n", "", "the namespace of the objects")
-	completeNamespace(cmd, f)
+	cli.Complete(cmd, "namespace", f.OfferNamespaces())
 }
 
 // lowerFirst writes the usage of a flag of kubectl as those of this program are: in lower case and without a full stop.

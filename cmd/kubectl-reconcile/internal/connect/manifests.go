@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -40,6 +41,7 @@ func NewManifestFlags(usage string) *ManifestFlags {
 func (f *ManifestFlags) AddTo(flags *pflag.FlagSet) {
 	f.flags.AddFlags(flags)
 	flags.Lookup("recursive").Usage = "read the directories of -f with all that is below them"
+	_ = flags.SetAnnotation("kustomize", cobra.BashCompSubdirsInDir, []string{}) // it is there
 	flags.Lookup("kustomize").Usage = "build this kustomization and use what comes out; not together with -f or -R"
 }
 

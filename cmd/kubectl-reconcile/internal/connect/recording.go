@@ -47,7 +47,8 @@ type RecordingFlags struct {
 	Files []string
 	At    string
 
-	open RecordingOpener
+	open   RecordingOpener
+	source RecordingSource // for completion; may be nil
 }
 
 // RecordingOpener opens recordings at a moment; - is stdin.
@@ -56,15 +57,22 @@ type RecordingOpener func(
 ) (*Recording, error)
 
 // AddRecordingFlags adds --from and --at to the command, which must have the other flags already. With --from, Connect
-// calls open.
-func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener) {
-	f.Recording.open = open
+// calls open, and completion calls source.
+func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener, source RecordingSource) {
+	f.Recording.open, f.Recording.source = open, source
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Recording.Files, "from", nil,
 		"read this `file` in the place of a cluster: a recording of the command record, or what kubectl has printed; "+
 			"- is stdin")
 	f.Recording.AddAt(flags)
-	_ = cmd.MarkFlagFilename("from")
+	cli.CompleteFiles(cmd, "from")
+	cli.CompleteInOrder(cmd, "at", f.OfferMoments())
+}
+
+// CompleteFrom makes completion read recordings for a command that has --from and --at of its own: given returns their
+// values.
+func (f *Flags) CompleteFrom(given func() (files []string, at string), source RecordingSource) {
+	f.completeFrom, f.Recording.source = given, source
 }
 
 // AddAt adds --at to flags.

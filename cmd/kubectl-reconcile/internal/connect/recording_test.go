@@ -25,7 +25,7 @@ func flagsOf(t *testing.T, open RecordingOpener, args ...string) *Flags {
 	cmd := &cobra.Command{Use: "tree"}
 	cmd.SetContext(t.Context())
 	f.AddTo(cmd)
-	f.AddRecordingFlags(cmd, open)
+	f.AddRecordingFlags(cmd, open, nil)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
@@ -106,8 +107,7 @@ shows how the objects of a recording differ at two moments.
 
 Steps that change only the status of objects, and those of simulated nodes, are counted; -v shows them. The exit code
 is 0 if there is nothing to do, 1 if there is, and more after an error.`,
-		Example:           diffExample,
-		ValidArgsFunction: connect.CompleteTargets(f.cluster),
+		Example: diffExample,
 	}
 	run := cli.RunE(streams, f.toOptions)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -172,12 +172,29 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.cluster.Color = render.ColorAuto
 	flags.Var(&f.cluster.Color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
-	cli.CompleteWords(cmd, "until", untilNext, untilSettled)
+	cli.CompleteWords(cmd, "until", untilNext+"\teach object was reconciled once", untilSettled+"\tnothing is left to do")
 	cli.CompleteWords(cmd, "output", diffOutputs...)
 	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
+	f.complete(cmd)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.WithExitCode(cmd.Parent().FlagErrorFunc()(cmd, err), errorCode)
 	})
+}
+
+// complete completes arguments and flags from the files of --from, if it is given, else from the cluster.
+func (f *Flags) complete(cmd *cobra.Command) {
+	f.cluster.CompleteFrom(func() ([]string, string) { return f.from, f.at }, moment.SourceAt)
+	targets := f.cluster.OfferTargets()
+	cmd.ValidArgsFunction = cli.Completion(func(ctx context.Context, args []string, typed string) []string {
+		if f.sandbox {
+			return nil // there is nothing to name
+		}
+		return targets(ctx, args, typed)
+	})
+	cli.CompleteInOrder(cmd, "at", f.cluster.OfferMoments())
+	cli.CompleteInOrder(cmd, "to", f.cluster.OfferMoments())
+	cli.Complete(cmd, "prune-allowlist", f.cluster.OfferGroupVersionKinds())
+	cli.CompleteFiles(cmd, "from")
 }
 
 // diffOutputs are the values of -o.

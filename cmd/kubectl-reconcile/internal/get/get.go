@@ -70,8 +70,8 @@ columns of the API server and ages as of then.`,
 		"order the objects of a kind by this field, a JSONPath such as .metadata.creationTimestamp")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: wide, name, json or yaml")
 	f.cluster.AddNamespace(cmd)
-	f.cluster.AddRecordingFlags(cmd, moment.Open)
-	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
+	f.cluster.AddRecordingFlags(cmd, moment.Open, moment.SourceAt)
+	cmd.ValidArgsFunction = cli.Completion(f.cluster.OfferTargets())
 	cli.CompleteWords(cmd, "output", outputs...)
 	return cmd
 }

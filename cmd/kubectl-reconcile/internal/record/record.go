@@ -95,8 +95,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.redact.AddTo(flags, "")
 	flags.BoolVar(&f.force, "force", false, "replace the file if it exists")
 	f.cluster.AddTo(cmd)
-	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
-	_ = cmd.MarkFlagFilename("output")
+	cmd.ValidArgsFunction = cli.Completion(f.cluster.OfferSelections(everything))
+	cli.CompleteFiles(cmd, "output")
 }
 
 // Options are what `record` needs to run.

@@ -50,7 +50,7 @@ func run(args []string, errOut io.Writer) error {
 // readCommands returns the page of the root, with those of all commands.
 func readCommands() *page {
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
-	return newPage(root.New(root.UsualName, streams), nil)
+	return newPage(root.New("kubectl-reconcile", streams), nil)
 }
 
 // write writes pages to a folder, and removes those of commands that do not exist any more.

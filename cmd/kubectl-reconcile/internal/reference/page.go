@@ -51,6 +51,7 @@ type guide struct{ title, file string }
 // guides are those pages by the last word of the command.
 var guides = map[string][]guide{
 	"kubectl reconcile": {{"Quick start", "quickstart.md"}},
+	"completion":        {{"Completion", "completion.md"}},
 	"diff":              {{"Plans and differences", "diff.md"}},
 	"envtest-assets":    {{"envtest with controllers", "envtest.md"}},
 	"get":               {{"Moments of a recording", "moments.md"}},
@@ -80,8 +81,11 @@ func newPage(cmd *cobra.Command, parent *page) *page {
 		name: cmd.CommandPath(), short: cmd.Short, usage: cmd.UseLine(), description: blocks(cmd.Long),
 		examples: outdent(cmd.Example), sections: sections(cmd), parent: parent, guides: guides[cmd.Name()],
 	}
-	if parent == nil {
+	switch {
+	case parent == nil:
 		p.guides = guides[p.name]
+	case parent.parent != nil:
+		p.guides = parent.guides
 	}
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {

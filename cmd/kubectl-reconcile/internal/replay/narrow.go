@@ -41,7 +41,7 @@ func (f *narrowFlags) addTo(cmd *cobra.Command) {
 	for _, t := range timeline.Types() {
 		names = append(names, string(t))
 	}
-	cli.CompleteWords(cmd, "type", names...)
+	cli.CompleteList(cmd, "type", cli.Words(names...))
 }
 
 // given returns the first of these flags that was given; empty if none was.

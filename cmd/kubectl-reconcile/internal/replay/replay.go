@@ -85,9 +85,7 @@ than 1 after an error.`,
 		return cli.WithExitCode(f.run(cmd.Context(), streams, args, command), errorCode)
 	}
 	f.addTo(cmd)
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault // files
-	}
+	cmd.ValidArgsFunction = cli.Files
 	return cmd
 }
 
@@ -120,6 +118,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 			"nothing")
 	flags.Var(&f.color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "output", replayOutputs...)
+	cli.CompleteInOrder(cmd, "at", offerMoments)
+	f.narrow.complete(cmd)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if parent := cmd.Parent(); parent != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/completion"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/diff"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/envtest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/get"
@@ -25,27 +26,22 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/why"
 )
 
-// completer is what the name begins with by which kubectl runs a plugin for completions: that of kubectl-reconcile is
-// kubectl_complete-reconcile.
-const completer = "kubectl_complete-"
-
 // Execute runs one command line and returns its exit code, as cli.ExitCode does.
 func Execute(ctx context.Context, argv []string, streams genericiooptions.IOStreams) int {
-	name, args := programName(argv[0]), argv[1:]
-	if code, ok := envtest.Run(ctx, name, args, streams, os.Getenv); ok {
+	path, args := argv[0], argv[1:]
+	if code, ok := envtest.Run(ctx, programName(path), args, streams, os.Getenv); ok {
 		return code
 	}
-	if plugin, ok := strings.CutPrefix(name, completer); ok {
-		name, args = "kubectl-"+plugin, append([]string{cobra.ShellCompRequestCmd}, args...)
+	if plugin, ok := strings.CutPrefix(programName(path), completion.Prefix); ok {
+		path, args = filepath.Join(filepath.Dir(path), "kubectl-"+plugin), append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
-	name = displayName(name)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	streams.Out, streams.ErrOut = cli.CancelOnBrokenPipe(streams.Out, end), cli.CancelOnBrokenPipe(streams.ErrOut, end)
-	root := New(name, streams)
+	root := New(path, streams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	cli.EachHint(err, func(hint *string) { *hint = renamed(*hint, name) })
+	cli.EachHint(err, func(hint *string) { *hint = renamed(*hint, displayName(programName(path))) })
 	return cli.ExitCode(ctx, streams, err)
 }
 
@@ -77,10 +73,13 @@ func rename(cmd *cobra.Command, name string) {
 	}
 }
 
-// New returns the command that has all others; name is what the user types to run it, such as UsualName.
-func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
+// New returns the command that has all others. path is how the program was started, such as "kubectl-reconcile": help
+// shows what the user types to run it so.
+func New(path string, streams genericiooptions.IOStreams) *cobra.Command {
+	program := programName(path)
+	name := displayName(program)
 	root := &cobra.Command{
-		Use:         "kubectl-reconcile",
+		Use:         program, // for which there are completion scripts
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Short:       "Debug Kubernetes controllers",
 		Long: `Debug Kubernetes controllers: run Kubernetes' own controllers on your machine, in an API server that
@@ -102,6 +101,7 @@ cluster, and see who owns whom, what is not ready and why; or record what its AP
 		version.NewCommand(streams),
 		replay.NewCommand(streams), envtest.NewCommand(streams),
 	)
+	completion.AddCommand(root, path, streams)
 	if name != UsualName {
 		rename(root, name)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/completion"
 )
 
 func TestNames(t *testing.T) {
@@ -15,7 +17,7 @@ func TestNames(t *testing.T) {
 		{"./kubectl-re_concile", "kubectl-re_concile", "kubectl re-concile", "kubectl looks for an underscore where the user types a dash"},
 		{"reconcile", "reconcile", "reconcile", "started by itself under another name"},
 		{"my_tool", "my_tool", "my_tool", "only kubectl turns dashes into underscores"},
-		{"/opt/kubectl_complete-reconcile", completer + "reconcile", completer + "reconcile", "the name for completion is never shown"},
+		{"/opt/kubectl_complete-reconcile", completion.Prefix + "reconcile", completion.Prefix + "reconcile", "the name for completion is never shown"},
 	} {
 		program := programName(tt.argv0)
 		if program != tt.program || displayName(program) != tt.display {
@@ -64,7 +66,7 @@ func TestOtherName(t *testing.T) {
 }
 
 func TestCommandsAreDocumented(t *testing.T) {
-	root := New("kubectl reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
+	root := New("kubectl-reconcile", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}})
 	for _, cmd := range root.Commands() {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: its line in the list of commands is %q", cmd.Name(), cmd.Short)

@@ -69,8 +69,13 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.events, "events", false, "show the Events that controllers record")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line")
-	cli.CompleteWords(cmd, "until", string(runlocal.GoalSettled), string(runlocal.GoalReady))
+	cli.CompleteWords(cmd, "until", string(runlocal.GoalSettled)+"\tnothing is left to do",
+		string(runlocal.GoalReady)+"\tall objects of -f are ready")
 	f.completeOutput(cmd)
+	f.copy.Complete(cmd, f.cluster)
+	cli.CompleteList(cmd, "namespaces", f.cluster.OfferNamespaces())
+	cli.Complete(cmd, "lease-namespace", f.cluster.OfferNamespaces())
+	cli.CompleteFiles(cmd, accountKeyFlag, rootCAFlag, signingCertFlag, signingKeyFlag)
 }
 
 func (f *Flags) validate(args []string) error {
@@ -226,7 +231,8 @@ func (f *dryRunFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.aggregated, dryRunAggregatedFlag, false,
 		"with --dry-run=server, also send writes to aggregated APIs whose servers say that they can try them; "+
 			"these may keep them all the same")
-	cli.CompleteWords(cmd, dryRunFlag, string(guard.Server), string(guard.Client))
+	cli.CompleteWords(cmd, dryRunFlag, string(guard.Server)+"\tthe server tries each write without keeping it",
+		string(guard.Client)+"\tno write is sent")
 }
 
 func (f *dryRunFlags) validate() error {

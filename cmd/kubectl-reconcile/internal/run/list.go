@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -193,11 +194,10 @@ func (i controllerItem) why() string {
 
 // completeOutput offers the values of -o, which are others with --list.
 func (f *Flags) completeOutput(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string,
-		cobra.ShellCompDirective) {
+	cli.Complete(cmd, "output", func(context.Context, []string, string) []string {
 		if f.list {
-			return listOutputs, cobra.ShellCompDirectiveNoFileComp
+			return listOutputs
 		}
-		return []string{"json"}, cobra.ShellCompDirectiveNoFileComp
+		return []string{"json"}
 	})
 }

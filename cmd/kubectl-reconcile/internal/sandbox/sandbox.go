@@ -93,8 +93,10 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "with --from-cluster, the namespace to copy; by default that of the context"
 	})
-	cli.CompleteWords(cmd, "enable-admission-plugins", admissionPlugins()...)
-	cli.CompleteWords(cmd, "disable-admission-plugins", admissionPlugins()...)
+	f.copy.Complete(cmd, f.cluster)
+	cli.CompleteList(cmd, "enable-admission-plugins", cli.Words(admissionPlugins()...))
+	cli.CompleteList(cmd, "disable-admission-plugins", cli.Words(admissionPlugins()...))
+	cli.CompleteFiles(cmd, "kubeconfig-out")
 }
 
 // toOptions returns the options of the session, or an error for flags that make no sense.

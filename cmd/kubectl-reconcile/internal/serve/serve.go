@@ -58,6 +58,7 @@ func (f *Flags) AddTo(cmd *cobra.Command) {
 		"with --serve, the loopback address to serve on; port 0 picks a free one")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "",
 		"with --serve, write the kubeconfig to this file, and leave it there at the end; by default to a temporary one")
+	cli.CompleteFiles(cmd, "kubeconfig-out")
 }
 
 // Given reports whether the flags ask to serve.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,23 +65,28 @@ func FlagWithout(list string, without []controllers.Controller) string {
 	return "--controller " + cli.ShellQuoted(rest)
 }
 
-// completeControllers completes --controller by the controllers that run here and are not in the comma list yet, also
-// after the sign that leaves one out.
-func completeControllers(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("controller", func(_ *cobra.Command, _ []string, typed string) ([]string,
-		cobra.ShellCompDirective) {
-		last := strings.LastIndex(typed, ",") + 1
-		before, sign := typed[:last], ""
-		if strings.HasPrefix(typed[last:], "-") {
-			sign = "-"
+// CompleteControllers completes --controller by those of some controllers that run and are not in the comma list yet,
+// also after the sign that leaves one out. Other names of them are offered where none of the short ones fits.
+func CompleteControllers(cmd *cobra.Command, some []controllers.Controller) {
+	cli.CompleteList(cmd, "controller", func(_ context.Context, args []string, typed string) []string {
+		name, isSign := strings.CutPrefix(typed, "-")
+		sign := typed[:len(typed)-len(name)]
+		words, others := []string{}, []string{}
+		if !isSign {
+			words = append(words, "*\tall that run here")
 		}
-		given := strings.Split(before, ",")
-		var out []string
-		for _, c := range controllers.All() {
-			if c.Runs() && !slices.Contains(given, c.Short) && !slices.Contains(given, "-"+c.Short) {
-				out = append(out, before+sign+c.Short)
+		for _, c := range some {
+			if !c.Runs() {
+				continue
+			}
+			words = append(words, sign+c.Short)
+			for _, other := range append([]string{c.Name}, c.Aliases...) {
+				others = append(others, sign+other)
 			}
 		}
-		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		if !slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, typed) }) {
+			return others
+		}
+		return words
 	})
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -38,6 +39,17 @@ func (f *CopyFlags) AddTo(cmd *cobra.Command) {
 		"with --from-cluster, what becomes of new pods: ready (as soon as they have a node) or pending (for good); "+
 			"by default they behave as on simulated nodes")
 	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
+}
+
+// Complete completes the arguments of a command: objects whose namespaces are copied.
+func (f *CopyFlags) Complete(cmd *cobra.Command, from *connect.Flags) {
+	targets := from.OfferTargets()
+	cmd.ValidArgsFunction = cli.Completion(func(ctx context.Context, args []string, typed string) []string {
+		if !f.FromCluster {
+			return nil // there are no arguments
+		}
+		return targets(ctx, args, typed)
+	})
 }
 
 // Validate returns an error for flags that make no sense together. args are the command's.

@@ -62,7 +62,8 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
-	completeControllers(cmd)
+	CompleteControllers(cmd, controllers.All())
+	cli.CompleteFiles(cmd, "trace-file", "serve-token-file")
 }
 
 // addControllerFlags adds flags of single controllers, most of them kube-controller-manager's.
@@ -160,7 +161,7 @@ func (f *RecordFlags) addTo(cmd *cobra.Command) {
 			"it must not exist yet")
 	f.redact.AddTo(flags, "with --record, ")
 	flags.BoolVar(&f.force, forceFlag, false, "with --record, replace the file if it exists")
-	_ = cmd.MarkFlagFilename("record")
+	cli.CompleteFiles(cmd, "record")
 }
 
 func (f *RecordFlags) validate() error {

@@ -91,10 +91,10 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.polarityFile, "polarity-file", "",
 		"a file that says which status of a condition is the good one; see docs/status.md")
 	f.cluster.AddTo(cmd)
-	f.cluster.AddRecordingFlags(cmd, moment.Open)
-	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
+	f.cluster.AddRecordingFlags(cmd, moment.Open, moment.SourceAt)
+	cmd.ValidArgsFunction = cli.Completion(f.cluster.OfferTargets())
 	cli.CompleteWords(cmd, "output", statusOutputs...)
-	_ = cmd.MarkFlagFilename("polarity-file", "yaml", "yml", "json")
+	cli.CompleteFiles(cmd, "polarity-file")
 }
 
 // statusOutputs are the values of -o.

@@ -65,11 +65,15 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json or yaml")
+	cli.CompleteWords(cmd, "output", outputs...)
 	return cmd
 }
 
+// outputs are the values of -o.
+var outputs = []string{"json", "yaml"}
+
 func printVersion(streams genericiooptions.IOStreams, info Info, output string) error {
-	if err := cli.CheckOutput(output, []string{"json", "yaml"}, "text"); err != nil {
+	if err := cli.CheckOutput(output, outputs, "text"); err != nil {
 		return err
 	}
 	if output != "" {

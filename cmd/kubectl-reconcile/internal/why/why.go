@@ -98,10 +98,11 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 		"with --watch, exit with 1 if the object has not converged by then; 0 waits for ever")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json or yaml")
 	f.cluster.AddTo(cmd)
-	f.cluster.AddRecordingFlags(cmd, moment.Open)
-	cmd.ValidArgsFunction = connect.CompleteTargets(f.cluster)
+	f.cluster.AddRecordingFlags(cmd, moment.Open, moment.SourceAt)
+	cmd.ValidArgsFunction = cli.Completion(f.cluster.OfferTarget())
 	cli.CompleteWords(cmd, "output", outputs...)
-	cli.CompleteWords(cmd, "try", tryValues...)
+	cli.CompleteWords(cmd, "try", tryAuto+"\tif the cause is unsure otherwise", tryAlways, tryNever)
+	cli.Complete(cmd, "field", f.cluster.OfferFields())
 	return cmd, f
 }
 
