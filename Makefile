@@ -24,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas pictures man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -109,6 +109,9 @@ reference: ## write docs/reference, a page for each command, from the help of th
 
 schemas: ## write docs/*.schema.json from the types of documents and their comments
 	go test -run '^TestSchemas$$' ./pkg/inspect/v1alpha1 $(patsubst %,./cmd/kubectl-reconcile/internal/%,session compare run version) -update
+
+pictures: build ## draw the pictures of docs/images from real runs; it needs script(1)
+	$(PLUGIN) test/pictures.sh
 
 man: ## write man pages into bin/man, from the help of the commands
 	$(PAGES) -man bin/man -version '$(VERSION)' -date '$(DATE)'

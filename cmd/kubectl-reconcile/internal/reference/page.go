@@ -61,7 +61,7 @@ var guides = map[string][]guide{
 		{"Your own controller on a recording", "replay-program.md"}, {"Files of other tools", "imports.md"},
 	},
 	"run": {
-		{"Quick start", "quickstart.md"}, {"Controllers", "controllers.md"}, {"On a cluster", "cluster.md"},
+		{"Run", "run.md"}, {"Controllers", "controllers.md"}, {"On a cluster", "cluster.md"},
 		{"Writing to a cluster", "writing.md"}, {"Simulated nodes", "nodes.md"}, {"A copy of a cluster", "copy.md"},
 		{"Operating", "operating.md"}, {"The trace", "trace.md"},
 	},
