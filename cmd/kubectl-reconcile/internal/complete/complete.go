@@ -1,5 +1,5 @@
 // Package complete has the words that complete a command line: kinds, names, fields and moments of a Source, which is a
-// cluster (package connect) or a recording (package moment). How a shell gets them, and in what time, is in package cli.
+// cluster (package connect) or a recording (package moment). Package cli hands them to the shell, in time or never.
 //
 // complete.go has the sources, and words.go what of them is offered.
 package complete

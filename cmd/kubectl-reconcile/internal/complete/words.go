@@ -23,8 +23,8 @@ func Targets(ctx context.Context, from Source, namespace string, args []string, 
 	return prefixed(before, without(Types(ctx, from, typed[len(before):]), strings.Split(before, ",")))
 }
 
-// Selections completes arguments each of which is a comma list of TYPE and TYPE/NAME. more are other words that the only
-// argument may be.
+// Selections completes arguments each of which is a comma list of TYPE and TYPE/NAME. more are other words that the
+// only argument may be.
 func Selections(
 	ctx context.Context, from Source, namespace string, args []string, typed string, more ...string,
 ) []string {
@@ -95,8 +95,8 @@ func types(ctx context.Context, from Source, word string, categories bool) []str
 	return slices.Compact(out)
 }
 
-// GroupVersionKinds returns the kinds as kubectl apply --prune-allowlist takes them: GROUP/VERSION/KIND, where the group
-// may be core.
+// GroupVersionKinds returns the kinds as kubectl apply --prune-allowlist takes them: GROUP/VERSION/KIND, where the
+// group may be core.
 func GroupVersionKinds(ctx context.Context, from Source) []string {
 	var out []string
 	for _, k := range from.Kinds(ctx) {

@@ -1,6 +1,6 @@
 // Package completion is the command `completion kubectl`: it makes the program by which kubectl completes the plugin.
-// The scripts of shells, which are the other commands of `completion`, are cobra's; that of bash is made to work without
-// the package bash-completion (bash.go).
+// The scripts of shells, which are the other commands of `completion`, are cobra's; that of bash is made to work
+// without the package bash-completion (bash.go).
 //
 // kubectl looks in PATH for a program that is called as the plugin, with kubectl_complete in the place of kubectl, and
 // runs it with the words of the command line (k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go). That is this program
@@ -56,7 +56,7 @@ func AddCommand(root *cobra.Command, program string, streams genericiooptions.IO
 			continue
 		}
 		cmd.Short = "Set up completion through kubectl, or print the completion script of a shell"
-		cmd.Long = `Set up completion, so that the Tab key offers commands, flags, and the kinds and names of your cluster.
+		cmd.Long = `Set up completion, so that the Tab key offers commands, flags, and what your cluster has.
 
 ` + "`completion kubectl`" + ` does it for the plugin as kubectl runs it, and is all that is needed in a shell in which
 kubectl itself is completed. The other commands print a script for the program when it is run without kubectl.`

@@ -41,8 +41,10 @@ func completeConnection(cmd *cobra.Command, f *Flags) {
 	cli.Complete(cmd, "namespace", f.OfferNamespaces())
 }
 
-// offer returns an Offer that is made of what the flags select; nil words if that is nothing.
-func (f *Flags) offer(words func(ctx context.Context, from complete.Source, args []string, typed string) []string) cli.Offer {
+// offer returns an Offer that is made of what the flags select, and is empty if that is nothing.
+func (f *Flags) offer(
+	words func(ctx context.Context, from complete.Source, args []string, typed string) []string,
+) cli.Offer {
 	return func(ctx context.Context, args []string, typed string) []string {
 		if from := f.source(); from != nil {
 			return words(ctx, from, args, typed)
@@ -107,8 +109,8 @@ func (f *Flags) OfferTarget() cli.Offer {
 	}
 }
 
-// OfferSelections returns an Offer of comma lists of TYPE and TYPE/NAME. more are other words that the only argument may
-// be.
+// OfferSelections returns an Offer of comma lists of TYPE and TYPE/NAME. more are other words that the only argument
+// may be.
 func (f *Flags) OfferSelections(more ...string) cli.Offer {
 	return f.offer(func(ctx context.Context, from complete.Source, args []string, typed string) []string {
 		return complete.Selections(ctx, from, f.namespaceIn(ctx, from), args, typed, more...)

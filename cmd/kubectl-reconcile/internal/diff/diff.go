@@ -172,7 +172,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.cluster.Color = render.ColorAuto
 	flags.Var(&f.cluster.Color, "color", "colour the output: auto, always or never")
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
-	cli.CompleteWords(cmd, "until", untilNext+"\teach object was reconciled once", untilSettled+"\tnothing is left to do")
+	cli.CompleteWords(cmd, "until", untilNext+"\teach object was reconciled once",
+		untilSettled+"\tnothing is left to do")
 	cli.CompleteWords(cmd, "output", diffOutputs...)
 	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
 	f.complete(cmd)

@@ -54,7 +54,8 @@ func (s *Source) Moments(ctx context.Context) []string {
 	return append(out, "end\t"+end)
 }
 
-// sinceStart writes a time of a recording as one after its beginning, to the next millisecond if the recording has that.
+// sinceStart writes a time of a recording as one after its beginning, up to the next millisecond if the recording goes
+// on until then.
 func sinceStart(at time.Time, info *replay.Info) string {
 	d := at.Sub(info.First)
 	if up := (d + time.Millisecond - 1).Truncate(time.Millisecond); !info.First.Add(up).After(info.Last) {
@@ -151,7 +152,7 @@ func (f *finder) addObject(r *replay.Record, name string) {
 		return // it has no spec
 	}
 	f.generations[r.Key()] = generation
-	what := ""
+	var what string
 	switch {
 	case r.Type == replay.TypeAdded && !known:
 		what = "created"
