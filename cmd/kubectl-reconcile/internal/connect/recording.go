@@ -69,7 +69,7 @@ func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener, sour
 	cli.CompleteInOrder(cmd, "at", f.OfferMoments())
 }
 
-// CompleteFrom makes completion read recordings for a command that has --from and --at of its own: given returns their
+// CompleteFrom makes completion read recordings for a command that defines --from and --at itself: given returns their
 // values.
 func (f *Flags) CompleteFrom(given func() (files []string, at string), source RecordingSource) {
 	f.completeFrom, f.Recording.source = given, source
