@@ -12,10 +12,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback/playbacktest"
 )
 
+var t *testing.T // that of the test
+
 // A test reads what a cluster had when `kubectl reconcile record -o testdata/rollout.rec` ended.
 func ExampleServe() {
-	var t *testing.T // that of the test
-
 	client, err := kubernetes.NewForConfig(playbacktest.Serve(t, "testdata/rollout.rec"))
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +31,6 @@ func ExampleServe() {
 
 // A test looks at each moment of a rollout: two replicas were ready all the time.
 func ExampleStart() {
-	var t *testing.T // that of the test
-
 	server := playbacktest.Start(t, "testdata/rollout.rec", playback.Options{At: replay.Moment{Start: true}})
 	client, err := kubernetes.NewForConfig(server.Config())
 	if err != nil {
