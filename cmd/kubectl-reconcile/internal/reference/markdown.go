@@ -48,7 +48,7 @@ func (p *page) markdown() string {
 		for _, g := range p.guides {
 			links = append(links, fmt.Sprintf("[%s](../%s)", g.title, g.file))
 		}
-		fmt.Fprintf(&out, "With examples and their output: %s.\n\n", strings.Join(links, " · "))
+		fmt.Fprintf(&out, "With examples and their output:\n%s.\n\n", strings.Join(links, ",\n"))
 	}
 	fmt.Fprintf(&out, "## Usage\n\n```text\n%s\n```\n\n", p.usage)
 	if p.examples != "" {

@@ -12,11 +12,11 @@ import (
 const runExample = `  # Run Kubernetes' own Deployment and ReplicaSet controllers on a manifest, without a cluster
   %[1]s run --controller deployment,replicaset --sandbox -f web.yaml
 
-  # What the Deployment controller would do on your cluster at this moment; nothing is written
-  %[1]s run --controller deployment --until settled
-
   # The same, with everything the controllers log and read
   %[1]s run --controller deployment,replicaset --sandbox -f web.yaml -v
+
+  # What the Deployment controller would do on your cluster at this moment; nothing is written
+  %[1]s run --controller deployment --until settled
 
   # Every controller, a kustomization, until nothing is left to do
   %[1]s run --controller '*' --sandbox -k ./overlay --until settled
@@ -30,8 +30,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run --controller NAMES [--sandbox [-f FILE]]",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
-		Long: `Run Kubernetes' own controllers in this process, and show their reconciles: the watch events that
-led to it, what the controller decided, what it wrote, and how it ended.
+		Long: `Run Kubernetes' own controllers in this process, and show each reconcile: the watch events that led
+to it, what the controller decided, what it wrote, and how it ended.
 
 They run against your cluster, in dry run: nothing is written. With --write they write, in the place
 of a kube-controller-manager that does not run, and are the only ones that do. With --sandbox they
