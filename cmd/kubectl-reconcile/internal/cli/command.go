@@ -21,7 +21,7 @@ func SetSection(flags *pflag.FlagSet, title string) {
 	})
 }
 
-// Section returns the title of the section that a flag is in; empty if it is not in one of its own.
+// Section returns the title of the section that a flag is in; empty if it is in none.
 func Section(f *pflag.Flag) string {
 	if titles := f.Annotations[sectionAnnotation]; len(titles) > 0 {
 		return titles[0]

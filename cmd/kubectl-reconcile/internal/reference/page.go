@@ -142,7 +142,7 @@ func outdent(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// sections returns the flags of a command as its help has them: those of its own first.
+// sections returns the flags of a command as its help has them: those for the cluster last.
 func sections(cmd *cobra.Command) []section {
 	out := []section{{title: "Flags"}}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
