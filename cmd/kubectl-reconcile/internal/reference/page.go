@@ -107,13 +107,17 @@ func (p *page) all() []*page {
 	return out
 }
 
-// blocks divides a description at empty lines, and where lines are indented.
+// blocks divides a description at empty lines, and where lines are indented. Headings, which cobra has in its texts about
+// completion, become paragraphs.
 func blocks(text string) []block {
 	var out []block
 	apart := true
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		verbatim := strings.HasPrefix(line, "  ")
+		line = strings.TrimLeft(strings.TrimRight(line, "\n"), "#")
+		verbatim := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t")
+		if !verbatim {
+			line = strings.TrimLeft(line, " ")
+		}
 		switch last := len(out) - 1; {
 		case line == "":
 			apart = true
@@ -133,11 +137,11 @@ func blocks(text string) []block {
 	return out
 }
 
-// outdent removes the two blanks that lines of help begin with.
+// outdent removes the two blanks, or the tab, that lines of help begin with.
 func outdent(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(line, "  ")
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(line, "  "), "\t")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -59,8 +59,11 @@ func TestGuides(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
-	got := blocks("One\nparagraph.\n\nA list:\n  A  first\n  B  second\n\nThe end.")
-	want := []block{{"One\nparagraph.", false}, {"A list:", false}, {"A  first\nB  second", true}, {"The end.", false}}
+	got := blocks("One\nparagraph.\n\nA list:\n  A  first\n  B  second\n\n#### Linux:\n\n\tsource <(x)\n\nThe end.")
+	want := []block{
+		{"One\nparagraph.", false}, {"A list:", false}, {"A  first\nB  second", true},
+		{"Linux:", false}, {"source <(x)", true}, {"The end.", false},
+	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(block{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
