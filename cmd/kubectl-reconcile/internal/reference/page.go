@@ -107,8 +107,8 @@ func (p *page) all() []*page {
 	return out
 }
 
-// blocks divides a description at empty lines, and where lines are indented. Headings, which cobra has in its texts about
-// completion, become paragraphs.
+// blocks divides a description at empty lines, and where lines are indented. Headings, which cobra has in what it says
+// about completion, become paragraphs.
 func blocks(text string) []block {
 	var out []block
 	apart := true

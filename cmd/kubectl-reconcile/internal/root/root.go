@@ -33,7 +33,8 @@ func Execute(ctx context.Context, argv []string, streams genericiooptions.IOStre
 		return code
 	}
 	if plugin, ok := strings.CutPrefix(programName(path), completion.Prefix); ok {
-		path, args = filepath.Join(filepath.Dir(path), "kubectl-"+plugin), append([]string{cobra.ShellCompRequestCmd}, args...)
+		path = filepath.Join(filepath.Dir(path), "kubectl-"+plugin)
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
