@@ -47,6 +47,16 @@ type controllerList struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`
 	Items      []controllerItem `json:"items"`
+	// Elsewhere is work that other programs than kube-controller-manager do.
+	Elsewhere []elsewhereItem `json:"elsewhere"`
+}
+
+// elsewhereItem is work that another program does.
+type elsewhereItem struct {
+	// Name is what it is about, such as a kind.
+	Name string `json:"name"`
+	// By is who does it, and what a sandbox has in its place.
+	By string `json:"by"`
 }
 
 // newControllerList lists all controllers of kube-controller-manager, sorted by name.
@@ -62,6 +72,9 @@ func newControllerList() controllerList {
 		}
 		list.Items = append(list.Items, item)
 	}
+	for _, e := range controllers.AllElsewhere() {
+		list.Elsewhere = append(list.Elsewhere, elsewhereItem{Name: e.Name, By: e.By})
+	}
 	return list
 }
 
@@ -76,7 +89,11 @@ func (f *Flags) printList(streams genericiooptions.IOStreams) error {
 	list := newControllerList()
 	switch f.output {
 	case "":
-		return printControllers(streams.Out, list.Items, render.TerminalWidth(streams.Out))
+		width := render.TerminalWidth(streams.Out)
+		if err := printControllers(streams.Out, list.Items, width); err != nil {
+			return err
+		}
+		return printElsewhere(streams.Out, list.Elsewhere, width)
 	case "name":
 		return cli.WriteNames(streams.Out, list.Items, func(i controllerItem) string { return i.Name })
 	}
@@ -97,6 +114,18 @@ func printControllers(w io.Writer, items []controllerItem, width int) error {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 2, 3)
 		}
+	}
+	return writeList(w, rows, width)
+}
+
+// printElsewhere prints what kube-controller-manager has no controllers for.
+func printElsewhere(w io.Writer, items []elsewhereItem, width int) error {
+	if _, err := fmt.Fprintln(w, "\nNot in kube-controller-manager, but looked for there:"); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, i := range items {
+		rows = append(rows, []string{i.Name, i.By})
 	}
 	return writeList(w, rows, width)
 }

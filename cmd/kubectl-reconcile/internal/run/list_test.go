@@ -102,7 +102,8 @@ func TestListIsUpstreams(t *testing.T) {
 		t.Errorf("run --list and kube-controller-manager (-upstream +list):\n%s", diff)
 	}
 	var rows, names []string
-	for line := range strings.Lines(listed(t, "")) {
+	table, _, _ := strings.Cut(listed(t, ""), "\n\n")
+	for line := range strings.Lines(table) {
 		rows = append(rows, strings.Fields(line)[0])
 	}
 	for _, i := range newControllerList().Items {
@@ -166,7 +167,7 @@ func TestListRows(t *testing.T) {
 	} {
 		var got string
 		for line := range strings.Lines(listed(t, "")) {
-			if fields := strings.Fields(line); fields[0] == tt.name {
+			if fields := strings.Fields(line); len(fields) > 0 && fields[0] == tt.name {
 				got = strings.Join(fields, " ")
 			}
 		}

@@ -45,6 +45,9 @@ func nothingSelected(list string) error {
 // WithSelectionHint adds advice to the error of a controller that is not known or does not run; nil stays nil.
 func WithSelectionHint(err error) error {
 	if unknown, ok := errors.AsType[*controllers.UnknownError](err); ok {
+		if e, ok := controllers.FindElsewhere(unknown.Name); ok {
+			return cli.WithHint(err, "another program does that: "+e.By)
+		}
 		known := append(unknown.Known, NoControllers)
 		return cli.WithHint(err, cli.Suggestion(unknown.Name, known,
 			"controllers are named as kube-controller-manager names them; `run --list` lists them"))
