@@ -98,6 +98,9 @@ const (
 	top                     = 34 // above the first line: the bar of the window
 )
 
+// fonts are those of the systems on which the picture is looked at.
+const fonts = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
+
 // colours by their numbers, such as can be read on the dark background.
 var colours = map[int]string{
 	31: "#ff7b72", 32: "#7ee787", 33: "#e3b341", 34: "#79c0ff", 35: "#d2a8ff", 36: "#76e3ea",
@@ -117,23 +120,22 @@ func draw(title string, lines [][]span) string {
 	}
 	width, height := int(float64(columns)*columnWidth)+2*margin, top+len(lines)*lineHeight+margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
-		width, height, width, height, html.EscapeString(title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" `+
+		`role="img" aria-label="%[3]s">`+"\n", width, height, html.EscapeString(title))
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="8" fill="#0d1117" stroke="#30363d"/>`+"\n", width, height)
 	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="16" r="5.5" fill="%s"/>`+"\n", 20+i*18, colour)
 	}
-	fmt.Fprintf(&b, `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace" `+
-		`font-size="%d" fill="#e6edf3" xml:space="preserve">`+"\n", fontSize)
+	fmt.Fprintf(&b, `<g font-family="%s" font-size="%d" fill="#e6edf3" xml:space="preserve">`+"\n", fonts, fontSize)
 	for i, line := range lines {
 		if len(line) == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, `<text y="%d">`, top+i*lineHeight+fontSize)
 		for _, s := range line {
+			x, width := margin+float64(s.column)*columnWidth, float64(utf8.RuneCountInString(s.text))*columnWidth
 			fmt.Fprintf(&b, `<tspan x="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</tspan>`,
-				margin+float64(s.column)*columnWidth, float64(utf8.RuneCountInString(s.text))*columnWidth, s.style.attributes(),
-				html.EscapeString(s.text))
+				x, width, s.style.attributes(), html.EscapeString(s.text))
 		}
 		b.WriteString("</text>\n")
 	}

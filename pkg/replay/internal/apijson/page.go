@@ -19,7 +19,8 @@ type Page struct {
 	Version, Continue string
 }
 
-// ReadPage reads the answer to a list. The items do not share its memory. A list without a resource version is an error.
+// ReadPage reads the answer to a list. The items do not share its memory. A list without a resource version is an
+// error.
 func ReadPage(body []byte) (Page, error) {
 	var out Page
 	s := rawjson.NewScanner(body)
