@@ -129,6 +129,36 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestScopeText: what the user has selected is named, and not what a recorder adds to it by name.
+func TestScopeText(t *testing.T) {
+	pods := replay.Stream{Resource: "pods", Namespaced: true, Namespace: "shop"}
+	widgets := replay.Stream{Group: "example.com", Resource: "widgets", Namespaced: true, Namespace: "shop"}
+	shop := replay.Stream{Resource: "namespaces", Fields: "metadata.name=shop"}
+	definition := replay.Stream{
+		Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Fields: "metadata.name=widgets.example.com",
+	}
+	for _, row := range []struct {
+		reason  string
+		streams []replay.Stream
+		want    string
+	}{
+		{"all of a namespace, and the namespace itself", []replay.Stream{pods, shop}, "namespace shop"},
+		{"custom resources, and their definition", []replay.Stream{definition, widgets, shop}, "namespace shop"},
+		{"a definition that was asked for", []replay.Stream{definition}, "objects with metadata.name=widgets.example.com"},
+		{"a namespace that was asked for", []replay.Stream{shop}, "objects with metadata.name=shop"},
+		{"everything", []replay.Stream{{Resource: "pods", Namespaced: true}}, ""},
+	} {
+		m := &replay.Memory{Head: replay.Header{Version: 1}}
+		for i, s := range row.streams {
+			s.Number, s.Version, s.Verbs = i+1, "v1", []string{"get", "list", "watch"}
+			m.Append(&replay.Record{Type: replay.TypeStream, Stream: s.Number, NewStream: &s})
+		}
+		if got := scopeText(endOf(t, m)); got != row.want {
+			t.Errorf("%s: %q, want %q", row.reason, got, row.want)
+		}
+	}
+}
+
 // TestServedMoment: a moment is read as a cluster is, and only what was recorded is there.
 func TestServedMoment(t *testing.T) {
 	r, err := serveAt(t.Context(), &Input{Recording: recordingOf(true, "a", "b"), Name: "web.rec"}, "#4")

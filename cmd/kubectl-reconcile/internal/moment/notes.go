@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -72,12 +73,23 @@ func gapNotes(info *replay.Info, at time.Time) []string {
 	return nil
 }
 
-// scopeText says in which namespaces and with which selectors objects were recorded; empty if all were.
+// scopeText says in which namespaces and with which selectors objects were recorded; empty if all were. The objects
+// that a recorder adds by name, the namespace itself and the definitions of custom resources, are no selection of the
+// user.
 func scopeText(state *replay.State) string {
+	const named = " " + metav1.ObjectNameField + "="
 	var namespaces, selectors []string
+	added := map[string]bool{}
 	for _, s := range state.Streams() {
 		if s.Namespace != "" {
 			namespaces = cli.AppendUnique(namespaces, s.Namespace)
+		}
+		added["namespaces"+named+s.Namespace] = true
+		added["customresourcedefinitions.apiextensions.k8s.io"+named+s.GroupResource().String()] = true
+	}
+	for _, s := range state.Streams() {
+		if added[s.GroupResource().String()+" "+s.Fields] {
+			continue
 		}
 		for _, selector := range []string{s.Labels, s.Fields} {
 			if selector != "" {
