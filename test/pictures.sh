@@ -13,14 +13,14 @@ images=$PWD/docs/images
 mkdir -p "$images"
 go build -o "$work/picture" ./test/picture
 
-# shot NAME LAST COMMAND [FLAGS OF picture]: runs a command as the user types it, on a terminal of 110 columns, and draws
+# shot NAME LAST COMMAND [FLAGS OF picture]: runs a command as the user types it, on a terminal of 118 columns, and draws
 # what it prints until a line that matches LAST.
 shot() {
 	local name=$1 last=$2 command=$3
 	shift 3
 	(
 		cd "$work"
-		script -qefc "stty cols 110 rows 60; TERM=xterm-256color ${command/kubectl reconcile/kubectl-reconcile}" /dev/null \
+		script -qefc "stty cols 118 rows 60; TERM=xterm-256color ${command/kubectl reconcile/kubectl-reconcile}" /dev/null \
 			</dev/null || true # why ends with 1 if it finds a cause
 	) | sed "/$last/q" >"$work/printed"
 	"$work/picture" -title "$command" "$@" <"$work/printed" >"$work/svg"
@@ -28,7 +28,7 @@ shot() {
 }
 
 cp -r examples "$work"
-shot run '^ready after' "kubectl reconcile run --sandbox --controller deployment,replicaset -f examples/web.yaml" -head 21 -tail 1
+shot run '^ready after' "kubectl reconcile run --sandbox --controller deployment,replicaset -f examples/web.yaml" -head 24 -tail 1
 
 # A rollout that does not go on: the new pods crash.
 sed -i 's/^        app: web$/&\n      annotations: {kubectl-reconcile.github.io\/simulate: crash-loop}/' "$work/examples/web.yaml"
