@@ -28,7 +28,8 @@ var elsewhere = []Elsewhere{
 		"an ingress controller, which must be installed; Kubernetes has none",
 	},
 	{
-		"LoadBalancer", []string{"loadbalancers", "service", "services", "svc", "service-lb", "cloud-controller-manager"},
+		"LoadBalancer",
+		[]string{"loadbalancers", "service", "services", "svc", "service-lb", "cloud-controller-manager"},
 		"cloud-controller-manager, or a program such as MetalLB: the addresses of Services of that type",
 	},
 	{"NetworkPolicy", []string{"networkpolicies", "netpol"}, "the network plugin; some do not enforce them"},
