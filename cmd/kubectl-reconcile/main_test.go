@@ -24,7 +24,12 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	testscript.Run(t, scriptParams(t))
+}
+
+// scriptParams are how scripts are run.
+func scriptParams(t *testing.T) testscript.Params {
+	return testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -79,7 +84,7 @@ func TestScripts(t *testing.T) {
 				deployed(t.Context(), ts, neg, args)
 			},
 		},
-	})
+	}
 }
 
 // setUp gives a script its own home directory, the manifest of README, and a place for the processes that it starts.

@@ -1,0 +1,463 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestDocs runs the blocks of the documentation, each in its state: see CONTRIBUTING.md.
+func TestDocs(t *testing.T) {
+	params := scriptParams(t)
+	params.Dir = states
+	params.Setup = setUpDocs
+	params.Cmds["shown"] = shown
+	params.Cmds["borrow"] = borrow
+	params.Cmds["scale"] = func(ts *testscript.TestScript, neg bool, args []string) { scale(t.Context(), ts, neg, args) }
+	testscript.Run(t, params)
+}
+
+// setUpDocs adds to what scripts have a copy of examples/, and a kubectl that runs the plugin and, for what else it is
+// asked, a real kubectl if there is one.
+func setUpDocs(env *testscript.Env) error {
+	if err := setUp(env); err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir() // go test would build its library again in an empty home
+	if err != nil {
+		return err
+	}
+	env.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+	if err := os.CopyFS(filepath.Join(env.WorkDir, "examples"), os.DirFS(filepath.Join(module, "examples"))); err != nil {
+		return err
+	}
+	bin := filepath.Join(env.WorkDir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = reconcile ]; then shift; exec kubectl-reconcile \"$@\"; fi\nexec '%s' \"$@\"\n", realKubectl())
+	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(text), 0o700); err != nil {
+		return err
+	}
+	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+	env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
+	env.Setenv("LC_ALL", "C.UTF-8")
+	env.Setenv("TZ", "UTC")
+	return nil
+}
+
+// realKubectl is that which test/kubectl has built, or any other; or "".
+func realKubectl() string {
+	if built, err := filepath.Abs(filepath.Join(module, "bin/test/kubectl")); err == nil {
+		if _, err := os.Stat(built); err == nil {
+			return built
+		}
+	}
+	path, _ := exec.LookPath("kubectl") // "" if there is none
+	return path
+}
+
+// borrow is `borrow SCRIPT FILE...`: it writes files that another script, such as script/status, has.
+func borrow(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: borrow SCRIPT FILE...")
+	}
+	archive, err := txtar.ParseFile(filepath.Join("testdata", args[0]+".txtar"))
+	ts.Check(err)
+	for _, name := range args[1:] {
+		found := false
+		for _, file := range archive.Files {
+			if file.Name == name {
+				found = true
+				ts.Check(os.WriteFile(ts.MkAbs(name), file.Data, 0o600))
+			}
+		}
+		if !found {
+			ts.Fatalf("%s has no %s", args[0], name)
+		}
+	}
+}
+
+// scale is `scale KUBECONFIG DEPLOYMENT REPLICAS MANAGER`: it sets the replicas through the subresource scale, as a manager.
+func scale(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: scale KUBECONFIG DEPLOYMENT REPLICAS MANAGER")
+	}
+	replicas, err := strconv.ParseInt(args[2], 10, 32)
+	ts.Check(err)
+	deployments := clientOf(ts, args[0]).AppsV1().Deployments("default")
+	current, err := deployments.GetScale(ctx, args[1], metav1.GetOptions{})
+	ts.Check(err)
+	current.Spec.Replicas = int32(replicas)
+	_, err = deployments.UpdateScale(ctx, args[1], current, metav1.UpdateOptions{FieldManager: args[3]})
+	ts.Check(err)
+}
+
+// shown is `shown [OLD=NEW...]`: it runs the blocks of the documentation whose state is the script, in order, with OLD
+// replaced in their commands, such as a moment of a recording that the script has just made.
+func shown(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: shown [OLD=NEW...]")
+	}
+	var replace []string
+	for _, arg := range args {
+		said, here, ok := strings.Cut(arg, "=")
+		if !ok {
+			ts.Fatalf("usage: shown [OLD=NEW...]")
+		}
+		replace = append(replace, said, here)
+	}
+	blocks, err := docBlocks()
+	ts.Check(err)
+	r := &blockRunner{ts: ts, replace: strings.NewReplacer(replace...)}
+	var failed []string
+	for _, b := range blocks {
+		if state, err := b.state(); err != nil || state != ts.Name() { // TestDocBlocks reports errors
+			continue
+		}
+		if tool := missingTool(b); tool != "" {
+			ts.Logf("%s is not run: there is no %s", b, tool)
+			continue
+		}
+		if err := r.run(b); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	if len(failed) > 0 {
+		ts.Fatalf("%s", strings.Join(failed, "\n\n"))
+	}
+}
+
+// tools are programs that blocks may use where they are installed, by how they are called.
+var tools = map[string]*regexp.Regexp{
+	"jq":      regexp.MustCompile(`(^|\|) *jq `),
+	"dot":     regexp.MustCompile(`(^|\|) *dot `),
+	"kubectl": regexp.MustCompile(`(^|[|$(]) *kubectl [^r]`),
+}
+
+// missingTool returns the name of a program that the block calls and that is not installed, or "".
+func missingTool(b *docBlock) string {
+	for name, called := range tools {
+		path, err := exec.LookPath(name)
+		if name == "kubectl" {
+			path = realKubectl()
+		}
+		if err == nil && path != "" {
+			continue
+		}
+		for _, line := range b.lines {
+			if called.MatchString(line) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// blockRunner runs blocks in the state of a script.
+type blockRunner struct {
+	ts      *testscript.TestScript
+	replace *strings.Replacer
+}
+
+func (r *blockRunner) run(b *docBlock) error {
+	if b.language == "sh" {
+		return r.runScript(b)
+	}
+	for _, c := range typedIn(b) {
+		if err := r.show(c); err != nil {
+			return fmt.Errorf("%s:%d: %w", b.page, c.line, err)
+		}
+	}
+	return nil
+}
+
+// runScript runs a block of shell commands, which must succeed.
+func (r *blockRunner) runScript(b *docBlock) error {
+	p, err := r.begin(strings.Join(b.lines, "\n"))
+	if err != nil {
+		return err
+	}
+	if err := p.await(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", b, err, p.said())
+	}
+	return nil
+}
+
+// typed is a command that a console block shows.
+type typed struct {
+	line    int
+	command string
+	output  []string
+}
+
+// typedIn returns the commands of a console block. A line that ends with a backslash goes on in the next.
+func typedIn(b *docBlock) []typed {
+	var out []typed
+	continued := false
+	for i, line := range b.lines {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case isCommand:
+			out = append(out, typed{line: b.line + 1 + i, command: command})
+		case continued:
+			out[len(out)-1].command += "\n" + line
+		default:
+			out[len(out)-1].output = append(out[len(out)-1].output, line)
+		}
+		continued = (isCommand || continued) && strings.HasSuffix(line, `\`)
+	}
+	return out
+}
+
+// awhile is how long it may take until a command prints what is shown. It is run again until then, since what it shows
+// may have to happen first.
+const awhile = 10 * time.Second
+
+// show runs a command until its output is what is shown. One that does not end by itself is interrupted then.
+func (r *blockRunner) show(c typed) error {
+	for deadline := time.Now().Add(awhile); ; {
+		p, err := r.begin(c.command)
+		if err != nil {
+			return err
+		}
+		err = p.compare(c.output, time.Now().Add(awhile))
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// shell is a running command.
+type shell struct {
+	cmd   *exec.Cmd
+	dir   string
+	ended chan error // has how it ended
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+// Write implements io.Writer: both outputs go to one place, as on a terminal.
+func (s *shell) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+func (s *shell) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+// begin starts a command in the folder of the script, in a group of processes so that all of it can be interrupted.
+func (r *blockRunner) begin(command string) (*shell, error) {
+	s := &shell{dir: r.ts.MkAbs("."), ended: make(chan error, 1)}
+	s.cmd = exec.Command("bash", "-e", "-o", "pipefail", "-c", r.replace.Replace(command))
+	s.cmd.Dir = s.dir
+	s.cmd.Env = os.Environ()
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBECONFIG", "LC_ALL", "TZ", "GOCACHE", "XDG_CACHE_HOME"} {
+		s.cmd.Env = append(s.cmd.Env, name+"="+r.ts.Getenv(name))
+	}
+	s.cmd.Stdout, s.cmd.Stderr = s, s
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	return s, nil
+}
+
+// signal sends a signal to all processes of the command.
+func (s *shell) signal(sig syscall.Signal) { _ = syscall.Kill(-s.cmd.Process.Pid, sig) } // they may have ended
+
+// await waits for the end of the command.
+func (s *shell) await() error {
+	select {
+	case err := <-s.ended:
+		return err
+	case <-time.After(patience):
+		s.signal(syscall.SIGKILL)
+		<-s.ended
+		return fmt.Errorf("it does not end")
+	}
+}
+
+// compare waits until the command has printed what is shown, and ends it if it does not end then.
+func (s *shell) compare(want []string, deadline time.Time) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-s.ended:
+			return s.judge(want, err)
+		case <-ticker.C:
+		}
+		if differs(append(want[:len(want):len(want)], "…"), s.lines()) == "" && len(want) > 0 && !endsWithMore(want) {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.signal(syscall.SIGKILL)
+			<-s.ended
+			return fmt.Errorf("it does not end, and %s", describe(want, s.lines()))
+		}
+	}
+	select { // most commands end by themselves
+	case err := <-s.ended:
+		return s.judge(want, err)
+	case <-time.After(time.Second):
+	}
+	s.signal(syscall.SIGINT)
+	return s.await()
+}
+
+// endsWithMore reports whether what is shown of an output ends before its end.
+func endsWithMore(want []string) bool { return want[len(want)-1] == "…" }
+
+// judge compares the whole output.
+func (s *shell) judge(want []string, ended error) error {
+	got := s.lines()
+	if d := describe(want, got); d != "" {
+		return fmt.Errorf("%s", d)
+	}
+	if s.cmd.ProcessState.ExitCode() > 1 { // 1 is an answer: there are differences, or what was asked for did not come
+		return fmt.Errorf("%w\n%s", ended, strings.Join(got, "\n"))
+	}
+	return nil
+}
+
+// lines returns what was printed, with /tmp/work in the place of the folder of the script.
+func (s *shell) lines() []string {
+	text := strings.TrimRight(strings.ReplaceAll(s.said(), s.dir+"/", "/tmp/work/"), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// describe returns how what is shown differs from what was printed, or "".
+func describe(want, got []string) string {
+	d := differs(want, got)
+	if d == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s\nshown is\n\t%s\nprinted was\n\t%s", d, strings.Join(want, "\n\t"), strings.Join(got, "\n\t"))
+}
+
+// differs compares what is shown with what was printed, both without what varies and without empty lines, and returns
+// the first difference, or "". In what is shown, a line … stands for any number of lines, and … in a line for any text.
+func differs(want, got []string) string {
+	want, got = steadyLines(want), steadyLines(got)
+	// reach[j] reports whether the lines of want before i can stand for the first j lines of got.
+	reach := make([]bool, len(got)+1)
+	reach[0] = true
+	for _, line := range want {
+		next, any := make([]bool, len(got)+1), false
+		for j := range next {
+			if line == "…" {
+				next[j] = reach[j] || j > 0 && next[j-1]
+			} else {
+				next[j] = j > 0 && reach[j-1] && standsFor(line, got[j-1])
+			}
+			any = any || next[j]
+		}
+		if !any {
+			return "not printed: " + line
+		}
+		reach = next
+	}
+	if !reach[len(got)] {
+		return "more is printed than is shown"
+	}
+	return ""
+}
+
+func standsFor(line, printed string) bool {
+	parts := strings.Split(line, "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile(`^` + strings.Join(parts, `.*`) + `$`).MatchString(printed)
+}
+
+// varies are the parts of an output that differ from run to run, and what stands for them.
+var varies = []struct {
+	part *regexp.Regexp
+	as   string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[0-9.]*( UTC|Z)?`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d( UTC)?`), "DATE"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},
+	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`https://[0-9.]+:\d+ \(context "[^"]*"\)`), "CLUSTER"},
+	{regexp.MustCompile(`\b127\.0\.0\.1:\d+`), "ADDRESS"},
+	{regexp.MustCompile(`/tmp/\S+/`), "FOLDER/"},
+	{regexp.MustCompile(`\+?\b(\d+(\.\d+)?(ns|µs|ms|s|m|h|d))+(-(\d+(\.\d+)?(s|m|h|d))+)?\b`), "DURATION"},
+	{regexp.MustCompile(`-[bcdf-hj-np-tv-z2-9]{6,10}-[bcdf-hj-np-tv-z2-9]{5}\b`), "-HASH-RANDOM"},
+	{regexp.MustCompile(`-[bcdf-hj-np-tv-z0-9]{8,10}\b`), "-HASH"},
+	{regexp.MustCompile(`(RANDOM|,) -[bcdf-hj-np-tv-z2-9]{5}\b`), "$1 -RANDOM"},
+	{regexp.MustCompile(`#\d+`), "#N"},
+	{regexp.MustCompile(`\bv\d+\b`), "vN"},
+	{regexp.MustCompile(`\brecord \d+ of \d+`), "record N of N"},
+	{regexp.MustCompile(`\b\d+ (objects|reconciles wrote nothing)\b`), "N $1"},
+	{regexp.MustCompile(`\b[0-9.]+ [KM]iB\b`), "SIZE"},
+	{regexp.MustCompile(`\s+`), " "},
+}
+
+// steady returns a line without what varies, and with a blank between words.
+func steady(line string) string {
+	for _, v := range varies {
+		line = v.part.ReplaceAllString(line, v.as)
+	}
+	return strings.TrimSpace(line)
+}
+
+func steadyLines(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		if line = steady(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func TestDiffers(t *testing.T) {
+	for _, tt := range []struct {
+		reason, want, got string
+		differ            bool
+	}{
+		{"the same", "a\nb", "a\nb", false},
+		{"times, names and widths differ", "pod/web-689b9bdbdd-g294v  1/1   3s", "pod/web-58c79bf67-4x2b9   1/1  1m2s", false},
+		{"numbers that count do not", "web  2/3", "web  3/3", true},
+		{"an empty line more", "a\n\nb", "a\nb", false},
+		{"lines left out", "a\n…\nd", "a\nb\nc\nd", false},
+		{"none left out", "a\n…\nb", "a\nb", false},
+		{"the same line twice", "…\na\nb", "a\nc\na\nb", false},
+		{"text left out", "a … d", "a b c d", false},
+		{"a line is not printed", "a\nb", "a", true},
+		{"more is printed", "a", "a\nb", true},
+		{"in another order", "a\n…\nb", "b\na", true},
+	} {
+		if d := differs(strings.Split(tt.want, "\n"), strings.Split(tt.got, "\n")); (d != "") != tt.differ {
+			t.Errorf("%s: %q", tt.reason, d)
+		}
+	}
+}
