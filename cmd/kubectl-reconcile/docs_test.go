@@ -22,7 +22,7 @@ import (
 
 // module is the folder of the module, and states that of the scripts that prepare what blocks are run in.
 const (
-	module   = "../.."
+	module = "../.."
 	states = "testdata/docs"
 )
 
