@@ -24,7 +24,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas pictures man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-docs test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas pictures man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -52,6 +52,9 @@ race: ## run the tests of pkg/ under the race detector
 test-programs: ## run the tests of what is not in pkg/
 	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/... ./krew
 	$(BRIEF) go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
+
+test-docs: ## run the blocks of the documentation, and compare what they print with what is shown
+	DOCS=1 $(BRIEF) go test -count=1 $(TESTFLAGS) -parallel 4 -run '^TestDocs$$' ./cmd/kubectl-reconcile
 
 # The go command does not see that the program has changed: it is outside of these modules. So nothing is cached.
 test-clients: build ## run the real kubectl, a controller-runtime manager and the tests of a kubebuilder project against sandbox

@@ -24,6 +24,9 @@ import (
 
 // TestDocs runs the blocks of the documentation, each in its state: see CONTRIBUTING.md.
 func TestDocs(t *testing.T) {
+	if os.Getenv("DOCS") == "" {
+		t.Skip("`make test-docs` runs it")
+	}
 	params := scriptParams(t)
 	params.Dir = states
 	params.Setup = setUpDocs
