@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -164,10 +165,8 @@ func missingTool(b *docBlock) string {
 		if err == nil && path != "" {
 			continue
 		}
-		for _, line := range b.lines {
-			if called.MatchString(line) {
-				return name
-			}
+		if slices.ContainsFunc(b.lines, called.MatchString) {
+			return name
 		}
 	}
 	return ""
@@ -298,7 +297,7 @@ func (s *shell) await() error {
 		return err
 	case <-time.After(patience):
 		s.signal(syscall.SIGKILL)
-		<-s.ended
+		<-s.ended //nolint:errcheck // it was made to end
 		return fmt.Errorf("it does not end")
 	}
 }
@@ -313,12 +312,12 @@ func (s *shell) compare(want []string, deadline time.Time) error {
 			return s.judge(want, err)
 		case <-ticker.C:
 		}
-		if differs(append(want[:len(want):len(want)], "…"), s.lines()) == "" && len(want) > 0 && !endsWithMore(want) {
+		if differs(append(slices.Clip(want), "…"), s.lines()) == "" && len(want) > 0 && !endsWithMore(want) {
 			break
 		}
 		if time.Now().After(deadline) {
 			s.signal(syscall.SIGKILL)
-			<-s.ended
+			<-s.ended //nolint:errcheck // it was made to end
 			return fmt.Errorf("it does not end, and %s", describe(want, s.lines()))
 		}
 	}
@@ -372,16 +371,16 @@ func differs(want, got []string) string {
 	reach := make([]bool, len(got)+1)
 	reach[0] = true
 	for _, line := range want {
-		next, any := make([]bool, len(got)+1), false
+		next, possible := make([]bool, len(got)+1), false
 		for j := range next {
 			if line == "…" {
 				next[j] = reach[j] || j > 0 && next[j-1]
 			} else {
 				next[j] = j > 0 && reach[j-1] && standsFor(line, got[j-1])
 			}
-			any = any || next[j]
+			possible = possible || next[j]
 		}
-		if !any {
+		if !possible {
 			return "not printed: " + line
 		}
 		reach = next
