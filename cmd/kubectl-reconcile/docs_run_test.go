@@ -37,7 +37,8 @@ func TestDocs(t *testing.T) {
 	testscript.Run(t, params)
 }
 
-// setUpDocs adds to what scripts have a copy of examples/, and a kubectl that runs the plugin and, for what else it is
+// setUpDocs adds to what scripts have a copy of examples/, a recording of examples/web.yaml being applied, scaled to 5,
+// set to the image nginx:2 and deleted, and a kubectl that runs the plugin and, for what else it is
 // asked, a real kubectl if there is one.
 func setUpDocs(env *testscript.Env) error {
 	if err := setUp(env); err != nil {
@@ -49,6 +50,13 @@ func setUpDocs(env *testscript.Env) error {
 	}
 	env.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
 	if err := os.CopyFS(filepath.Join(env.WorkDir, "examples"), os.DirFS(filepath.Join(module, "examples"))); err != nil {
+		return err
+	}
+	incident, err := os.ReadFile(filepath.Join(states, "incident.rec"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(env.WorkDir, "incident.rec"), incident, 0o600); err != nil {
 		return err
 	}
 	bin := filepath.Join(env.WorkDir, "bin")
