@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,7 +19,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestDocs runs the blocks of the documentation, each in its state: see CONTRIBUTING.md.
@@ -33,7 +34,7 @@ func TestDocs(t *testing.T) {
 	params.Setup = setUpDocs
 	params.Cmds["shown"] = shown
 	params.Cmds["borrow"] = borrow
-	params.Cmds["scale"] = func(ts *testscript.TestScript, neg bool, args []string) { scale(t.Context(), ts, neg, args) }
+	params.Cmds["patch"] = func(ts *testscript.TestScript, neg bool, args []string) { patch(t.Context(), ts, neg, args) }
 	testscript.Run(t, params)
 }
 
@@ -106,19 +107,27 @@ func borrow(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scale is `scale KUBECONFIG DEPLOYMENT REPLICAS MANAGER`: it sets the replicas through the subresource scale, as a manager.
-func scale(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: scale KUBECONFIG DEPLOYMENT REPLICAS MANAGER")
+// patch is `patch KUBECONFIG MANAGER FILE [SUBRESOURCE]`: it merges what the objects of the file have into those that are
+// there, as that manager.
+func patch(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: patch KUBECONFIG MANAGER FILE [SUBRESOURCE]")
 	}
-	replicas, err := strconv.ParseInt(args[2], 10, 32)
-	ts.Check(err)
-	deployments := clientOf(ts, args[0]).AppsV1().Deployments("default")
-	current, err := deployments.GetScale(ctx, args[1], metav1.GetOptions{})
-	ts.Check(err)
-	current.Spec.Replicas = int32(replicas)
-	_, err = deployments.UpdateScale(ctx, args[1], current, metav1.UpdateOptions{FieldManager: args[3]})
-	ts.Check(err)
+	w := writerOf(ts, args[0])
+	for _, obj := range documents(ts, args[2]) {
+		resource, err := w.resource(ctx, obj)
+		ts.Check(err)
+		kind := obj.GroupVersionKind()
+		if len(args) == 4 && args[3] == "scale" {
+			obj.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+		}
+		text, err := obj.MarshalJSON()
+		ts.Check(err)
+		options := metav1.PatchOptions{FieldManager: args[1]}
+		if _, err := resource.Patch(ctx, obj.GetName(), types.MergePatchType, text, options, args[3:]...); err != nil {
+			ts.Fatalf("%s %s: %v", kind.Kind, obj.GetName(), err)
+		}
+	}
 }
 
 // shown is `shown [OLD=NEW...]`: it runs the blocks of the documentation whose state is the script, in order, with OLD
@@ -423,6 +432,7 @@ var varies = []struct {
 	{regexp.MustCompile(`-[bcdf-hj-np-tv-z2-9]{6,10}-[bcdf-hj-np-tv-z2-9]{5}\b`), "-HASH-RANDOM"},
 	{regexp.MustCompile(`-[bcdf-hj-np-tv-z0-9]{8,10}\b`), "-HASH"},
 	{regexp.MustCompile(`(RANDOM|,) -[bcdf-hj-np-tv-z2-9]{5}\b`), "$1 -RANDOM"},
+	{regexp.MustCompile(`\(\d+ times, `), "("},
 	{regexp.MustCompile(`#\d+`), "#N"},
 	{regexp.MustCompile(`\bv\d+\b`), "vN"},
 	{regexp.MustCompile(`\brecord \d+ of \d+`), "record N of N"},
