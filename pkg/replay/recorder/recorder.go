@@ -60,7 +60,7 @@ type Recorder struct {
 	watching atomic.Int64 // streams whose watch is established
 	heard    atomic.Int64 // when the server last sent something, in microseconds
 
-	back     returns
+	back     signal        // the server has accepted a watch of a stream whose last attempt it had not
 	failure  chan error    // buffered: the first error of the sink
 	newKinds chan struct{} // buffered: CustomResourceDefinitions have changed
 	started  chan struct{} // closed when all first selections were tried

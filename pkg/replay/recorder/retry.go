@@ -104,41 +104,41 @@ func (r *Recorder) backoff(n int, err error) time.Duration {
 	return d
 }
 
-// wait waits for d, or until the server is back. It returns false if ctx has ended first. back may be nil.
-func wait(ctx context.Context, c clock.Clock, d time.Duration, back <-chan struct{}) bool {
+// wait waits for d, or until woken is closed, which may be nil. It returns false if ctx has ended first.
+func wait(ctx context.Context, c clock.Clock, d time.Duration, woken <-chan struct{}) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 		return true
-	case <-back:
+	case <-woken:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// returns tells the streams whose watch the server has not accepted that it has accepted another one: it is back.
-type returns struct {
+// signal wakes those that wait for it.
+type signal struct {
 	mu   sync.Mutex // guards next
 	next chan struct{}
 }
 
 // wait returns a channel that is closed by the next broadcast.
-func (r *returns) wait() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.next == nil {
-		r.next = make(chan struct{})
+func (s *signal) wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = make(chan struct{})
 	}
-	return r.next
+	return s.next
 }
 
-func (r *returns) broadcast() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.next != nil {
-		close(r.next)
-		r.next = nil
+func (s *signal) broadcast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
 	}
 }

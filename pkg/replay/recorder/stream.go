@@ -32,7 +32,7 @@ type stream struct {
 	expired bool
 	// relists counts the lists since the last event, but for the first list.
 	relists int
-	// unaccepted reports whether the server has not accepted the last watch.
+	// unaccepted reports whether the last attempt has failed before the server accepted a watch.
 	unaccepted bool
 	// distrusted reports whether the last watch has ended with an ERROR before any event.
 	distrusted bool
@@ -115,7 +115,6 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 	err = s.api.watch(ctx, &s.selection, s.version, func() {
 		connected = true
 		if s.unaccepted {
-			s.unaccepted = false
 			r.back.broadcast()
 		}
 		s.answered = r.journal.present()
