@@ -62,6 +62,49 @@ type snapshotWriter struct {
 	packed      []byte // buffer
 }
 
+func (p *snapshotWriter) addObject(object *writtenObject) error {
+	r := &object.record
+	var err error
+	if p.bytes, err = p.w.unpack(p.bytes, object); err != nil {
+		return err
+	}
+	if p.previous != nil && p.previous.record.Stream != r.Stream {
+		p.previous = nil
+	}
+	raw := rawRecord{
+		typ: r.Type, stream: uint64(r.Stream), time: micro(r.Time), //nolint:gosec // G115: positive
+		fields: fieldIdentity | fieldPosition, id: object.id, number: uint64(r.Number), //nolint:gosec // G115: positive
+		namespace: []byte(r.Namespace), name: []byte(r.Name), uid: []byte(r.UID),
+	}
+	if r.Relisted {
+		raw.fields |= fieldRelisted
+	}
+	if r.ResourceVersion != "" {
+		raw.fields |= fieldVersion
+		raw.version = []byte(r.ResourceVersion)
+	}
+	if r.Message != "" {
+		raw.fields |= fieldMessage
+		raw.message = []byte(r.Message)
+	}
+	if p.previous == nil {
+		p.w.encodeBytes(&raw, p.bytes, 0, nil)
+	} else {
+		p.w.encodeBytes(&raw, p.bytes, p.previous.id, p.base)
+	}
+	p.add(&raw)
+	if !object.changed && !object.packed && len(p.bytes) >= minPacked {
+		p.packed = p.w.compressor.EncodeAll(p.bytes, p.packed[:0])
+		object.pack(p.packed, true)
+	}
+	object.changed = false
+	if len(p.bytes) > 0 {
+		p.previous = object
+		p.base, p.bytes = p.bytes, p.base
+	}
+	return nil
+}
+
 func (p *snapshotWriter) add(raw *rawRecord) {
 	p.w.body = raw.append(p.w.body[:0], 0)
 	p.records = appendBytes(p.records, p.w.body)
