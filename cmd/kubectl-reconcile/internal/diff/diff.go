@@ -171,11 +171,6 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	})
 	f.cluster.Color = render.ColorAuto
 	flags.Var(&f.cluster.Color, "color", "colour the output: auto, always or never")
-	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
-	cli.CompleteWords(cmd, "until", untilNext+"\teach object was reconciled once",
-		untilSettled+"\tnothing is left to do")
-	cli.CompleteWords(cmd, "output", diffOutputs...)
-	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
 	f.complete(cmd)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.WithExitCode(cmd.Parent().FlagErrorFunc()(cmd, err), errorCode)
@@ -184,6 +179,11 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 
 // complete completes arguments and flags from the files of --from, if it is given, else from the cluster.
 func (f *Flags) complete(cmd *cobra.Command) {
+	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
+	cli.CompleteWords(cmd, "until", untilNext+"\teach object was reconciled once",
+		untilSettled+"\tnothing is left to do")
+	cli.CompleteWords(cmd, "output", diffOutputs...)
+	cli.CompleteWords(cmd, "assume", string(nodes.AssumeReady), string(nodes.AssumePending))
 	f.cluster.CompleteFrom(func() ([]string, string) { return f.from, f.at }, moment.SourceAt)
 	targets := f.cluster.OfferTargets()
 	cmd.ValidArgsFunction = cli.Completion(func(ctx context.Context, args []string, typed string) []string {
