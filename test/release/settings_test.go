@@ -14,7 +14,7 @@ import (
 // settings are those of .goreleaser.yaml that are compared with other files.
 type settings struct {
 	Builds []struct {
-		Targets, Tags, Flags, LDFlags, Env []string
+		Targets, Tags, Flags, GCFlags, LDFlags, Env []string
 	}
 }
 
@@ -51,6 +51,13 @@ func TestFlags(t *testing.T) {
 	flags := strings.ReplaceAll(variable("LDFLAGS"), "$(VERSION)", "v{{ .Version }}")
 	if diff := cmp.Diff(flags, strings.Join(build.LDFlags, " ")); diff != "" {
 		t.Errorf("flags of the linker (-Makefile +.goreleaser.yaml):\n%s", diff)
+	}
+	var notInlined []string
+	for _, module := range strings.Fields(variable("NOINLINE")) {
+		notInlined = append(notInlined, module+"/...=-l")
+	}
+	if diff := cmp.Diff(notInlined, build.GCFlags); diff != "" {
+		t.Errorf("flags of the compiler (-Makefile +.goreleaser.yaml):\n%s", diff)
 	}
 	if diff := cmp.Diff(variable("TAGS"), strings.Join(build.Tags, ",")); diff != "" {
 		t.Errorf("tags (-Makefile +.goreleaser.yaml):\n%s", diff)
