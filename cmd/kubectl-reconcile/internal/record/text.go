@@ -54,7 +54,7 @@ func sizeText(n int64) string {
 	if unit == 0 {
 		return fmt.Sprintf("%d bytes", n)
 	}
-	return fmt.Sprintf("%.3g %s", value, units[unit])
+	return render.FormatNumber(value) + " " + units[unit]
 }
 
 // rateMeter computes how much is counted a second, over the last few seconds.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -60,6 +61,18 @@ func FormatDuration(d trace.Duration) string {
 		}
 	}
 	return text
+}
+
+// FormatNumber writes a number that is not negative with three digits, or more if its whole part has more, and without an
+// exponent.
+func FormatNumber(v float64) string {
+	if v >= 99.95 { // would be written as 100
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	if v < 0.001 && v > 0 {
+		return "<0.001"
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // Cut shortens text to at most that many runes; the last of a text that was cut is "…".

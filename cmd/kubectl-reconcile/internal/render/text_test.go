@@ -165,6 +165,28 @@ func TestTrimAPIError(t *testing.T) {
 	}
 }
 
+func TestFormatNumber(t *testing.T) {
+	for _, tt := range []struct {
+		in     float64
+		want   string
+		reason string
+	}{
+		{0, "0", "nothing"},
+		{2.5, "2.5", "no zeros at the end"},
+		{18.456, "18.5", "three digits"},
+		{99.94, "99.9", "three digits, just below a hundred"},
+		{99.96, "100", "rounding may carry to a hundred"},
+		{1023.4, "1023", "more than three digits have no exponent"},
+		{2.84e6, "2840000", "nor have many more"},
+		{0.00123, "0.00123", "three digits after zeros"},
+		{0.00001, "<0.001", "too small to be told from nothing"},
+	} {
+		if got := FormatNumber(tt.in); got != tt.want {
+			t.Errorf("FormatNumber(%v) = %q, want %q: %s", tt.in, got, tt.want, tt.reason)
+		}
+	}
+}
+
 func TestFormatDuration(t *testing.T) {
 	for _, tt := range []struct {
 		in     time.Duration

@@ -290,7 +290,7 @@ func rateText(perMinute float64) string {
 	if perMinute == 0 {
 		return "-"
 	}
-	return strconv.FormatFloat(perMinute, 'g', 3, 64)
+	return render.FormatNumber(perMinute)
 }
 
 func durationText(d time.Duration) string { return render.FormatDuration(trace.Duration(d)) }
