@@ -30,10 +30,7 @@ const (
 const usualState = "clone"
 
 // runElsewhere are pages whose blocks of commands another test runs, with a kubectl that it has built.
-var runElsewhere = map[string]string{
-	"docs/quickstart.md": "test/kubectl/pages_test.go",
-	"docs/run.md":        "test/kubectl/pages_test.go",
-}
+var runElsewhere = map[string]string{"docs/quickstart.md": "test/kubectl/pages_test.go"}
 
 // docBlock is a fenced block of a page.
 type docBlock struct {

@@ -74,7 +74,6 @@ var varying = []struct {
 	{regexp.MustCompile(`#\d+`), "#N"},
 	{regexp.MustCompile(`\bv\d+\b`), "vN"},
 	{regexp.MustCompile(`\(\d+ objects\)`), "(N objects)"},
-	{regexp.MustCompile(`not shown: \d+ reconciles wrote nothing .*;`), "not shown: N reconciles;"},
 	{regexp.MustCompile(`record \d+ of \d+`), "record N of N"},
 	{regexp.MustCompile(`^\d+ +|step \d+`), "STEP "},
 	{regexp.MustCompile(`\s+`), " "},
@@ -192,6 +191,7 @@ func (r *reader) serve(ctx context.Context, s shown) error {
 	r.boxed = &lockedBuffer{}
 	r.box = r.command(context.WithoutCancel(ctx), "exec "+s.command) // interrupt ends it
 	r.box.Stdout, r.box.Stderr = r.boxed, r.boxed
+	endWithTest(r.box)
 	if err := r.box.Start(); err != nil {
 		return err
 	}
@@ -228,19 +228,6 @@ func newReader(t *testing.T) *reader {
 	return &reader{
 		dir: dir, replace: map[string]string{"/tmp/first": dir},
 		env: append(os.Environ(), "HOME="+dir, "PATH="+path, "TZ=UTC", "KUBECONFIG="+filepath.Join(dir, "none")),
-	}
-}
-
-// TestRunPage runs what docs/run.md shows, in a clone.
-func TestRunPage(t *testing.T) {
-	r := newReader(t)
-	if err := os.CopyFS(filepath.Join(r.dir, "examples"), os.DirFS("../../examples")); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range commandsOf(t, "run.md") {
-		if err := r.try(beforeDeadline(t), s, true); err != nil {
-			t.Errorf("docs/run.md:%d: %s: %v", s.line, s.command, err)
-		}
 	}
 }
 
