@@ -52,6 +52,10 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff(flags, strings.Join(build.LDFlags, " ")); diff != "" {
 		t.Errorf("flags of the linker (-Makefile +.goreleaser.yaml):\n%s", diff)
 	}
+	const each = "$(foreach module,$(NOINLINE),-gcflags=$(module)/...=-l)"
+	if got := variable("GCFLAGS"); got != each {
+		t.Errorf("GCFLAGS of the Makefile are %s, want %s", got, each)
+	}
 	var notInlined []string
 	for _, module := range strings.Fields(variable("NOINLINE")) {
 		notInlined = append(notInlined, module+"/...=-l")
