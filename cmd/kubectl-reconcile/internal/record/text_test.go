@@ -15,7 +15,7 @@ import (
 func TestSizeText(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 10 << 20: "10 MiB", 1234 << 20: "1.21 GiB",
-		1000 << 10: "1000 KiB", 99<<10 + 1000: "100 KiB", 1 << 60: "1048576 TiB",
+		1000 << 10: "1000 KiB", 99<<10 + 1000: "100 KiB", 999<<10 + 600: "1000 KiB", 1 << 60: "1048576 TiB",
 	} {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)

@@ -63,14 +63,14 @@ func FormatDuration(d trace.Duration) string {
 	return text
 }
 
-// FormatNumber writes a number that is not negative with three digits, or more if its whole part has more, and without an
-// exponent.
+// FormatNumber writes a number that is not negative with at most three digits, or all of its whole part, and without an
+// exponent. What is less than 0.001, but not 0, is "<0.001".
 func FormatNumber(v float64) string {
-	if v >= 99.95 { // would be written as 100
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	if v < 0.001 && v > 0 {
+	if v > 0 && v < 0.001 {
 		return "<0.001"
+	}
+	if v >= 999.5 { // 'g' would write an exponent
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }

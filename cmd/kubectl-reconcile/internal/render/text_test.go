@@ -176,9 +176,12 @@ func TestFormatNumber(t *testing.T) {
 		{18.456, "18.5", "three digits"},
 		{99.94, "99.9", "three digits, just below a hundred"},
 		{99.96, "100", "rounding may carry to a hundred"},
+		{999.4, "999", "three digits without a point"},
+		{999.6, "1000", "rounding may carry to a fourth digit"},
 		{1023.4, "1023", "more than three digits have no exponent"},
 		{2.84e6, "2840000", "nor have many more"},
 		{0.00123, "0.00123", "three digits after zeros"},
+		{0.001, "0.001", "small"},
 		{0.00001, "<0.001", "too small to be told from nothing"},
 	} {
 		if got := FormatNumber(tt.in); got != tt.want {
