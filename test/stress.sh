@@ -13,7 +13,7 @@ rounds=${ROUNDS:-3}
 delay=${DELAY:-200ms}
 busy=${BUSY:-$(getconf _NPROCESSORS_ONLN)}
 targets=("$@")
-[ $# -gt 0 ] || targets=(race test-programs test-clients test-real)
+[ $# -gt 0 ] || targets=(race test-programs test-clients test-docs test-real)
 
 logs=$(mktemp -d)
 spinning=()

@@ -185,20 +185,18 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 var tools = map[string]*regexp.Regexp{
 	"jq":      regexp.MustCompile(`(^|\|) *jq `),
 	"dot":     regexp.MustCompile(`(^|\|) *dot `),
-	"kubectl": regexp.MustCompile(`(^|[|$(]) *kubectl [^r]`),
+	"timeout": regexp.MustCompile(`(^|[|$(] *)timeout `),
+	"kubectl": regexp.MustCompile(`(^|[|$(] *|timeout \S+ )kubectl [^r]`),
 }
 
 // missingTool returns the name of a program that the block calls and that is not installed, or "".
 func missingTool(b *docBlock) string {
 	for name, called := range tools {
-		path, err := exec.LookPath(name)
+		path, _ := exec.LookPath(name) // "" if there is none
 		if name == "kubectl" {
 			path = realKubectl()
 		}
-		if err == nil && path != "" {
-			continue
-		}
-		if slices.ContainsFunc(b.lines, called.MatchString) {
+		if path == "" && slices.ContainsFunc(b.lines, called.MatchString) {
 			return name
 		}
 	}
@@ -265,14 +263,15 @@ func typedIn(b *docBlock) []typed {
 // may have to happen first.
 const awhile = 30 * time.Second
 
-// show runs a command until its output is what is shown. One that does not end by itself is interrupted then.
+// show runs a command until its output is what is shown. One that does not end by itself is interrupted then, or when
+// a third of the time has passed.
 func (r *blockRunner) show(c typed) error {
-	for deadline := time.Now().Add(awhile); ; {
+	for deadline := time.Now().Add(awhile); ; <-time.After(100 * time.Millisecond) {
 		p, err := r.begin(c.command)
 		if err != nil {
 			return err
 		}
-		err = p.compare(c.output, time.Now().Add(awhile))
+		err = p.compare(c.output, time.Now().Add(awhile/3))
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -281,9 +280,10 @@ func (r *blockRunner) show(c typed) error {
 
 // shell is a running command.
 type shell struct {
-	cmd   *exec.Cmd
-	dir   string
-	ended chan error // has how it ended
+	command string
+	cmd     *exec.Cmd
+	dir     string
+	ended   chan error // has how it ended
 
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -304,8 +304,8 @@ func (s *shell) said() string {
 
 // begin starts a command in the folder of the script, in a group of processes so that all of it can be interrupted.
 func (r *blockRunner) begin(command string) (*shell, error) {
-	s := &shell{dir: r.ts.MkAbs("."), ended: make(chan error, 1)}
-	s.cmd = exec.Command("bash", "-e", "-o", "pipefail", "-c", r.replace.Replace(command))
+	s := &shell{command: r.replace.Replace(command), dir: r.ts.MkAbs("."), ended: make(chan error, 1)}
+	s.cmd = exec.Command("bash", "-e", "-o", "pipefail", "-c", s.command)
 	s.cmd.Dir = s.dir
 	s.cmd.Env = os.Environ()
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBECONFIG", "LC_ALL", "TZ", "GOCACHE", "XDG_CACHE_HOME"} {
@@ -361,11 +361,14 @@ func (s *shell) compare(want []string, deadline time.Time) error {
 	}
 	s.signal(syscall.SIGINT)
 	err := s.await()
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
-		return nil // kubectl ends with an error when it is interrupted
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && s.calls("kubectl") {
+		return nil // the real kubectl ends with an error when it is interrupted
 	}
 	return err
 }
+
+// calls reports whether the command calls one of tools.
+func (s *shell) calls(tool string) bool { return tools[tool].MatchString(s.command) }
 
 // endsWithMore reports whether what is shown of an output ends before its end.
 func endsWithMore(want []string) bool { return want[len(want)-1] == "…" }
@@ -376,8 +379,8 @@ func (s *shell) judge(want []string, ended error) error {
 	if d := describe(want, got); d != "" {
 		return fmt.Errorf("%s", d)
 	}
-	// 1 is an answer: there are differences, or what was asked for did not come. 124 says that timeout(1) has ended it.
-	if code := s.cmd.ProcessState.ExitCode(); code > 1 && code != 124 || code < 0 {
+	// 1 is an answer: there are differences, or what was asked for did not come; 124 is that of timeout(1).
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 && code != 1 && !(code == 124 && s.calls("timeout")) {
 		return fmt.Errorf("%w\n%s", ended, strings.Join(got, "\n"))
 	}
 	return nil

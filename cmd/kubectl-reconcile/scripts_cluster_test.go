@@ -29,9 +29,10 @@ import (
 
 // writer is a client of scripts that writes any objects, their status too.
 type writer struct {
-	config *rest.Config
-	client dynamic.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	config  *rest.Config
+	client  dynamic.Interface
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	manager string
 }
 
 func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
@@ -42,19 +43,22 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 	ts.Check(err)
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	ts.Check(err)
-	return &writer{config, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served))}
+	return &writer{config, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served)), "author"}
 }
 
-// apply is `apply KUBECONFIG FILE`: it creates the objects of the file, or replaces what they have, in the namespace
-// default if they name none, and then writes their status, as their controllers would. It returns when users have the
+// apply is `apply KUBECONFIG FILE [MANAGER]`: it creates the objects of the file, or replaces what they have, in the
+// namespace default if they name none, as the field manager author or another one, and then writes their status, as their controllers would. It returns when users have the
 // rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner is replaced by
 // its real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as
 // Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: apply KUBECONFIG FILE")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: apply KUBECONFIG FILE [MANAGER]")
 	}
 	w, objects := writerOf(ts, args[0]), documents(ts, args[1])
+	if len(args) == 3 {
+		w.manager = args[2]
+	}
 	for _, obj := range objects {
 		if err := w.apply(ctx, obj); err != nil {
 			ts.Fatalf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
@@ -140,7 +144,7 @@ func (w *writer) apply(ctx context.Context, obj *unstructured.Unstructured) erro
 		return err
 	}
 	status, hasStatus := obj.Object["status"]
-	made, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: "author"})
+	made, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldManager: w.manager})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = w.replace(ctx, resource, obj)
 	}
@@ -174,7 +178,7 @@ func (w *writer) replace(ctx context.Context, resource dynamic.ResourceInterface
 			return err
 		}
 		obj.SetResourceVersion(old.GetResourceVersion())
-		made, err = resource.Update(ctx, obj, metav1.UpdateOptions{FieldManager: "author"})
+		made, err = resource.Update(ctx, obj, metav1.UpdateOptions{FieldManager: w.manager})
 		return err
 	})
 	return made, err
