@@ -380,7 +380,7 @@ func (s *shell) judge(want []string, ended error) error {
 		return fmt.Errorf("%s", d)
 	}
 	// 1 is an answer: there are differences, or what was asked for did not come; 124 is that of timeout(1).
-	if code := s.cmd.ProcessState.ExitCode(); code != 0 && code != 1 && !(code == 124 && s.calls("timeout")) {
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 && code != 1 && (code != 124 || !s.calls("timeout")) {
 		return fmt.Errorf("%w\n%s", ended, strings.Join(got, "\n"))
 	}
 	return nil

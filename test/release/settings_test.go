@@ -57,7 +57,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("GCFLAGS of the Makefile are %s, want %s", got, each)
 	}
 	var notInlined []string
-	for _, module := range strings.Fields(variable("NOINLINE")) {
+	for module := range strings.FieldsSeq(variable("NOINLINE")) {
 		notInlined = append(notInlined, module+"/...=-l")
 	}
 	if diff := cmp.Diff(notInlined, build.GCFlags); diff != "" {

@@ -63,8 +63,8 @@ func FormatDuration(d trace.Duration) string {
 	return text
 }
 
-// FormatNumber writes a number that is not negative with at most three digits, or all of its whole part, and without an
-// exponent. What is less than 0.001, but not 0, is "<0.001".
+// FormatNumber writes a number that is not negative with at most three digits, or all of its whole part, and without
+// an exponent. What is less than 0.001, but not 0, is "<0.001".
 func FormatNumber(v float64) string {
 	if v > 0 && v < 0.001 {
 		return "<0.001"
