@@ -34,6 +34,21 @@ type rawRecord struct {
 	version, data, message, json []byte
 }
 
+// annotate sets what records of all types may have: the version, the message, and whether a list has shown it.
+func (r *rawRecord) annotate(from *Record) {
+	if from.Relisted {
+		r.fields |= fieldRelisted
+	}
+	if from.ResourceVersion != "" {
+		r.fields |= fieldVersion
+		r.version = []byte(from.ResourceVersion)
+	}
+	if from.Message != "" {
+		r.fields |= fieldMessage
+		r.message = []byte(from.Message)
+	}
+}
+
 // append appends the record, without its length. previous is the time of the record before, or that of the header of
 // the segment; in snapshots, where times are in no order, it is 0.
 func (r *rawRecord) append(dst []byte, previous int64) []byte {

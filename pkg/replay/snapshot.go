@@ -76,17 +76,7 @@ func (p *snapshotWriter) addObject(object *writtenObject) error {
 		fields: fieldIdentity | fieldPosition, id: object.id, number: uint64(r.Number), //nolint:gosec // G115: positive
 		namespace: []byte(r.Namespace), name: []byte(r.Name), uid: []byte(r.UID),
 	}
-	if r.Relisted {
-		raw.fields |= fieldRelisted
-	}
-	if r.ResourceVersion != "" {
-		raw.fields |= fieldVersion
-		raw.version = []byte(r.ResourceVersion)
-	}
-	if r.Message != "" {
-		raw.fields |= fieldMessage
-		raw.message = []byte(r.Message)
-	}
+	raw.annotate(r)
 	if p.previous == nil {
 		p.w.encodeBytes(&raw, p.bytes, 0, nil)
 	} else {

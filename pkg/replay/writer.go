@@ -219,17 +219,7 @@ func (w *Writer) describe(s *segment, r *Record) {
 
 // encode sets all of raw but its time.
 func (w *Writer) encode(raw *rawRecord, r *Record) error {
-	if r.Relisted {
-		raw.fields |= fieldRelisted
-	}
-	if r.ResourceVersion != "" {
-		raw.fields |= fieldVersion
-		raw.version = []byte(r.ResourceVersion)
-	}
-	if r.Message != "" {
-		raw.fields |= fieldMessage
-		raw.message = []byte(r.Message)
-	}
+	raw.annotate(r)
 	var payload any
 	switch r.Type {
 	case TypeStream:
