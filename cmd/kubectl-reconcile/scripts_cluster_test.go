@@ -32,7 +32,7 @@ type writer struct {
 	config  *rest.Config
 	client  dynamic.Interface
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
-	manager string
+	manager string // the field manager of apply
 }
 
 func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
@@ -47,10 +47,10 @@ func writerOf(ts *testscript.TestScript, kubeconfig string) *writer {
 }
 
 // apply is `apply KUBECONFIG FILE [MANAGER]`: it creates the objects of the file, or replaces what they have, in the
-// namespace default if they name none, as the field manager author or another one, and then writes their status, as their controllers would. It returns when users have the
-// rights that bindings give them. In the file, the uid uid-of:NAME or uid-of:NAMESPACE/NAME of an owner is replaced by
-// its real one, as does uid-of:NAME of the claim of a volume, and just-now for the time; just-now-micro has it as
-// Leases do.
+// namespace default if they name none, as the field manager author or MANAGER, and then writes their status, as their
+// controllers would. It returns when users have the rights that bindings give them. In the file, the uid uid-of:NAME or
+// uid-of:NAMESPACE/NAME of an owner is replaced by its real one, as is uid-of:NAME of the claim of a volume, and
+// just-now by the time; just-now-micro has it as Leases do.
 func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: apply KUBECONFIG FILE [MANAGER]")
