@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 // playEvents plays all events.
@@ -132,21 +134,33 @@ func (r *run) waitUntil(ctx context.Context, then time.Time) error {
 func (r *run) held() []heldKey {
 	ended := r.ended()
 	r.session.DropHeldKeys(func(controller, _, key string) bool { return ended[keyID{controller, key}] })
+	state := r.state()
 	var out []heldKey
-	for _, c := range r.session.State().Controllers {
+	for _, c := range state.Controllers {
 		for _, q := range c.Queues {
 			for _, k := range q.Held {
 				out = append(out, heldKey{c.Name, q.Queue, k.Key})
 			}
 		}
 	}
-	for _, k := range r.delayed() {
+	for _, k := range r.delayedIn(state) {
 		if k.isRetry {
 			out = append(out, k.heldKey)
 		}
 	}
 	slices.SortFunc(out, heldKey.compare)
 	return slices.Compact(out)
+}
+
+// state is what the controllers have to do, at a moment at which all keys that are queued are held: one whose delay has
+// just ended is neither held nor delayed for a moment, and would not be found.
+func (r *run) state() tap.State {
+	for {
+		state := r.session.State()
+		if state.IdleButHeld() || r.session.WaitHeld(r.ctx) != nil { // the caller finds that ctx has ended
+			return state
+		}
+	}
 }
 
 // noteHeld notes the recorded time at which keys began to be held.

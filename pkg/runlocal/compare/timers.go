@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -124,10 +125,13 @@ func (r *run) timelineAt(recorded time.Time) time.Time {
 }
 
 // delayed are the keys that come back by themselves, soonest first, and that are compared.
-func (r *run) delayed() []delayedKey {
+func (r *run) delayed() []delayedKey { return r.delayedIn(r.state()) }
+
+// delayedIn are those at the moment of a state.
+func (r *run) delayedIn(state tap.State) []delayedKey {
 	ended := r.ended()
 	var out []delayedKey
-	for _, c := range r.session.State().Controllers {
+	for _, c := range state.Controllers {
 		for _, q := range c.Queues {
 			for _, d := range q.Delayed {
 				if !ended[keyID{c.Name, d.Key}] {
