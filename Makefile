@@ -28,7 +28,7 @@ TAGS    := grpcnotrace
 TESTFLAGS ?=
 RACE      ?=
 
-.PHONY: help build install size test race test-docs test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas pictures man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
+.PHONY: help build install size test race test-docs test-clients compare-envtest realcluster test-real test-plans test-recordings test-takeover test-copies fidelity lint tidy reference schemas chromium pictures man bench bench-real bench-replay bench-tree soak snapshot release krew test-snapshot release-check clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -118,8 +118,12 @@ reference: ## write docs/reference, a page for each command, from the help of th
 schemas: ## write docs/*.schema.json from the types of documents and their comments
 	go test -run '^TestSchemas$$' ./pkg/inspect/v1alpha1 $(patsubst %,./cmd/kubectl-reconcile/internal/%,session compare run version) -update
 
-pictures: build ## draw the pictures of docs/images from real runs; it needs script(1)
+chromium: ## install the browser in which pictures are tested, where that is possible
+	test/chromium.sh
+
+pictures: build chromium ## draw the pictures of docs/images from real runs, and look at them; it needs script(1)
 	$(PLUGIN) test/pictures.sh
+	go test -count=1 $(TESTFLAGS) -run '^TestInBrowser$$' -v ./test/picture
 
 man: ## write man pages into bin/man, from the help of the commands
 	$(PAGES) -man bin/man -version '$(VERSION)' -date '$(DATE)'

@@ -107,6 +107,10 @@ var colours = map[int]string{
 	91: "#ffa198", 92: "#aff5b4", 93: "#f2cc60", 94: "#a5d6ff", 95: "#e2c5ff", 96: "#b3f0ff",
 }
 
+// words are drawn each in its column, so that columns stay where they are in a font whose letters have another width.
+// Each has the blanks after it.
+var words = regexp.MustCompile(`\S+\s*|\s+`)
+
 // draw returns the picture of lines below the command that printed them.
 func draw(title string, lines [][]span) string {
 	columns := utf8.RuneCountInString(title) + 2
@@ -126,16 +130,19 @@ func draw(title string, lines [][]span) string {
 	for i, colour := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="16" r="5.5" fill="%s"/>`+"\n", 20+i*18, colour)
 	}
-	fmt.Fprintf(&b, `<g font-family="%s" font-size="%d" fill="#e6edf3" xml:space="preserve">`+"\n", fonts, fontSize)
+	fmt.Fprintf(&b, `<g font-family="%s" font-size="%d" fill="#e6edf3">`+"\n", fonts, fontSize)
 	for i, line := range lines {
 		if len(line) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, `<text y="%d">`, top+i*lineHeight+fontSize)
+		fmt.Fprintf(&b, `<text y="%d" style="white-space:pre">`, top+i*lineHeight+fontSize)
 		for _, s := range line {
-			x, width := margin+float64(s.column)*columnWidth, float64(utf8.RuneCountInString(s.text))*columnWidth
-			fmt.Fprintf(&b, `<tspan x="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</tspan>`,
-				x, width, s.style.attributes(), html.EscapeString(s.text))
+			column := s.column
+			for _, word := range words.FindAllString(s.text, -1) {
+				fmt.Fprintf(&b, `<tspan x="%.1f"%s>%s</tspan>`,
+					margin+float64(column)*columnWidth, s.style.attributes(), html.EscapeString(word))
+				column += utf8.RuneCountInString(word)
+			}
 		}
 		b.WriteString("</text>\n")
 	}
