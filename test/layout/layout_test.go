@@ -29,6 +29,7 @@ var edges = map[string][]string{
 		"cmd/kubectl-reconcile/internal/session",
 		"pkg/inspect",
 		"pkg/replay",
+		"pkg/replay/redact",
 		"pkg/runlocal/compare",
 		"pkg/runlocal/controllers",
 		"pkg/runlocal/playback",
@@ -297,6 +298,7 @@ var edges = map[string][]string{
 	"pkg/runlocal/compare": {
 		"pkg/inspect",
 		"pkg/replay",
+		"pkg/replay/redact",
 		"pkg/runlocal",
 		"pkg/runlocal/api",
 		"pkg/runlocal/controllers",

@@ -271,3 +271,50 @@ func BenchmarkRedactSecret(b *testing.B) {
 		}
 	}
 }
+
+func TestMayBe(t *testing.T) {
+	for _, tc := range []struct {
+		redacted, text string
+		want           bool
+		reason         string
+	}{
+		{"redacted-0123abcd", "top", true, "a placeholder may be anything"},
+		{"cmVkYWN0ZWQtMDEyM2FiY2Q=", "dG9w", true, "and that of bytes"},
+		{"p=redacted-0123abcd;", "p=top;", true, "what is around it is the same"},
+		{"p=redacted-0123abcd;", "q=top;", false, "and here is not"},
+		{"a\nredacted-0123abcd", "a\nb\nc", true, "a value may have several lines"},
+		{"top", "top", true, "there is none"},
+		{"top", "other", false, "there is none"},
+		{"redacted-0123", "top", false, "it is too short for one"},
+	} {
+		if got := MayBe(tc.redacted, tc.text); got != tc.want {
+			t.Errorf("%q may be %q: %t, want %t: %s", tc.redacted, tc.text, got, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestHasPlaceholder: what a Redactor makes is known as such, and read from the header of a recording.
+func TestHasPlaceholder(t *testing.T) {
+	r, err := New(strings.NewReader(strings.Repeat("k", keySize)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{r.placeholder([]byte("top")), r.bytesPlaceholder("dG9w")} {
+		if !IsPlaceholder(text) || !HasPlaceholder("a "+text) || IsPlaceholder("a "+text) {
+			t.Errorf("%q is not known as a placeholder", text)
+		}
+	}
+}
+
+func TestRulesOf(t *testing.T) {
+	rules, all := RulesOf(replay.Header{Options: []string{"-A", Option + "configmaps:data.user", Option + "/…/"}})
+	if all || len(rules) != 1 || rules[0].String() != "configmaps:data.user" {
+		t.Errorf("rules %v, all is %t, want the one with a path", rules, all)
+	}
+	stream := &replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}
+	for path, want := range map[string]bool{"data.user": true, "data.user.x": true, "data": false, "data.users": false} {
+		if rules[0].Names(stream, path) != want {
+			t.Errorf("%s names %s, want %t", rules[0].String(), path, want)
+		}
+	}
+}

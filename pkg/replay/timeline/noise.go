@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,23 +23,3 @@ func withoutNoise(changes []inspect.Change) []inspect.Change {
 
 // unseen are the members of metadata that are not compared: every write changes them.
 var unseen = []string{"managedFields", "resourceVersion"}
-
-// secretFields matches the fields of a Secret whose values must not be shown.
-var secretFields = regexp.MustCompile(`^(data|stringData)\b|` +
-	`^metadata\.annotations(\[kubectl\.kubernetes\.io/last-applied-configuration\])?$`)
-
-// hideSecrets replaces the values of a Secret: only that they changed is shown.
-func hideSecrets(changes []inspect.Change) {
-	for i := range changes {
-		c := &changes[i]
-		if !secretFields.MatchString(c.Path) {
-			continue
-		}
-		if c.Old != nil {
-			c.Old = inspect.HiddenValue
-		}
-		if c.New != nil {
-			c.New = inspect.HiddenValue
-		}
-	}
-}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // changeOf describes what two versions of an object differ in. before is nil for an object that is new.
@@ -28,7 +30,7 @@ func changeOf(before, after *document, secret, all bool) (*ObjectChange, differe
 		return out, d, err
 	}
 	if secret {
-		hideSecrets(out.Fields)
+		inspect.HideSecret(out.Fields)
 	}
 	if d.before["status"] != nil || d.after["status"] != nil {
 		out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -274,9 +275,9 @@ func (a *acceptor) changed(w *write, ev *event) answer {
 	if err != nil {
 		return forbidden(err.Error())
 	}
-	object, err := json.Marshal(mergedWrite(a.recordedTimes(w.after), recorded, w.verb))
+	object, err := a.encoded(w, mergedWrite(a.recordedTimes(w.after), recorded, w.verb))
 	if err != nil {
-		return forbidden(err.Error())
+		return a.failed(err)
 	}
 	a.out.Changed++
 	a.replace(ev, object)
@@ -343,9 +344,9 @@ func (a *acceptor) added(w *write) answer {
 	record.UID = obj.text("metadata", "uid")
 	record.ResourceVersion = strconv.FormatUint(a.version+uint64(len(a.out.inserted))+1, 10)
 	setMetadata(obj, "resourceVersion", record.ResourceVersion)
-	object, err := json.Marshal(obj)
+	object, err := a.encoded(w, obj)
 	if err != nil {
-		return forbidden(err.Error())
+		return a.failed(err)
 	}
 	record.Object = object
 	a.out.Added++
@@ -361,6 +362,21 @@ func (a *acceptor) added(w *write) answer {
 		return answer{}
 	}
 	return answer{name: name}
+}
+
+// encoded returns an object that a write made as the recording may have it.
+func (a *acceptor) encoded(w *write, obj fields) ([]byte, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", w.object.Resource, w.object.Name, err)
+	}
+	return a.hiding.redact(w.objectID().resource, data)
+}
+
+// failed ends the run with an error.
+func (a *acceptor) failed(err error) answer {
+	a.err = cmp.Or(a.err, err)
+	return forbidden(err.Error())
 }
 
 // send has the API send an event with the version after its newest.

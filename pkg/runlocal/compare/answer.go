@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
@@ -156,7 +155,7 @@ func (r *run) answer(_ context.Context, w *write) answer {
 		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
-			Fields: differences(ev.content, w.content),
+			Fields: r.hiding.differences(w.objectID().resource, ev.content, w.content),
 		}
 	case unmatched:
 		extra := r.replayedWrite(w, true)
@@ -221,12 +220,11 @@ func (r *run) changesNothing(w *write) bool {
 	case w.verb == VerbDelete:
 		return current.isDeleting()
 	}
-	return contentText(contentOf(current, w.verb)) == contentText(w.content)
+	return r.hiding.areAlike(w.objectID().resource, contentOf(current, w.verb), w.content)
 }
 
 func (w *write) objectID() objectID {
-	resource := schema.GroupResource{Group: w.object.Group, Resource: w.object.Resource}
-	return objectID{resource, w.object.Namespace, w.object.Name}
+	return objectID{resourceOf(&w.object), w.object.Namespace, w.object.Name}
 }
 
 // accept answers a write by an effect: what comes before it in the history of its object is played first. r.mu must be
@@ -248,6 +246,7 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 	}
 	k := r.key(keyID{ev.effect.controller, ev.effect.key})
 	k.result.Same++
+	k.result.Redacted += r.hiding.learn(ev.stream.GroupResource(), ev.content, w.content)
 	k.early = 0
 	if k.isAhead(ev) {
 		k.ahead[sortOf(ev)]++
@@ -280,6 +279,6 @@ func (r *run) replayedWrite(w *write, changes bool) Write {
 	if current := r.object(w.objectID()).current; current != nil && w.verb != VerbCreate {
 		before = contentOf(current, w.verb)
 	}
-	out.Changes, _ = inspect.Changes(object(before), object(w.content)) // they are JSON values
+	out.Changes = r.hiding.changes(w.objectID().resource, before, w.content)
 	return out
 }

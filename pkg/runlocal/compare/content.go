@@ -8,10 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // fields is an object as JSON values.
@@ -315,16 +312,6 @@ func keepEntries(in map[string]any, name string, keep func(fields) bool) {
 		return
 	}
 	in[name] = kept
-}
-
-// differences returns what differs between two results of contentOf.
-func differences(recorded, replayed fields) []inspect.Change {
-	changes, err := inspect.Changes(&unstructured.Unstructured{Object: recorded},
-		&unstructured.Unstructured{Object: replayed})
-	if err != nil { // cannot happen: they are JSON values
-		return []inspect.Change{{New: err.Error()}}
-	}
-	return changes
 }
 
 // contentText is a text by which contents are equal.

@@ -34,6 +34,7 @@ type event struct {
 	effect  *effect
 	content fields
 	changes []inspect.Change
+	hiding  *hiding
 	// generated is true for the creation of an object whose name the API may have made.
 	generated bool
 	// compared is set if the event is the recorded side of a Difference.
@@ -76,6 +77,7 @@ type recorded struct {
 	start   time.Time // zero if there are no times
 	writes  *tracedWrites
 	result  *Result // the counts that are known after reading
+	hiding  *hiding
 	// keysOf returns event.keys for an event and its object. It may be nil.
 	keysOf func(*event, fields) []string
 }
@@ -119,6 +121,7 @@ func load(
 	if out.start.IsZero() && len(out.events) > 0 {
 		out.start = out.events[0].record.Time
 	}
+	out.hiding = newHiding(recording.Header(), out.streams)
 	out.sort()
 	return out, nil
 }
@@ -261,7 +264,8 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	}
 	switch by, made := who(state, ev, c); by {
 	case isEffect:
-		ev.effect, ev.verb, ev.changes = &made, c.verb, c.changes()
+		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
+		ev.changes = l.hiding.hide(resource, c.changes())
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
 		ev.content = contentOf(withDefaults(c.newest(), ev.stream), c.verb)
 	case isUnattributed:

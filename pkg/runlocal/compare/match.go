@@ -65,7 +65,7 @@ func (w *write) isSame(ev *event) bool {
 	case w.verb == VerbCreate && !w.generated && w.object.Name != ev.record.Name:
 		return false
 	}
-	return contentText(w.content) == contentText(ev.content)
+	return ev.shows(w.content)
 }
 
 // outcome is what becomes of a write.
@@ -185,7 +185,7 @@ func nearest(w *write, like []*event) *event {
 		if w.verb != VerbCreate {
 			return ev
 		}
-		n := len(differences(ev.content, w.content))
+		n := len(ev.hiding.differences(ev.stream.GroupResource(), ev.content, w.content))
 		if ev.record.Name == w.object.Name {
 			return ev
 		}

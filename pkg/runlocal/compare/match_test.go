@@ -15,7 +15,7 @@ func TestStatusesInARow(t *testing.T) {
 	status := func(after time.Duration, replicas int64) *event {
 		return &event{
 			record: &replay.Record{Name: "web", Time: start.Add(after)}, stream: &deployments, verb: VerbUpdateStatus,
-			content: fields{"status": map[string]any{"replicas": replicas}},
+			content: fields{"status": map[string]any{"replicas": replicas}}, hiding: newHiding(replay.Header{}, nil),
 		}
 	}
 	other := &event{

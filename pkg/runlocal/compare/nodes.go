@@ -18,7 +18,7 @@ func (r *run) isOtherNode(w *write, ev *event) bool {
 	if w.verb != VerbCreate || owner == nil || owner.text("kind") != "DaemonSet" {
 		return false
 	}
-	for _, change := range differences(ev.content, w.content) {
+	for _, change := range rawChanges(ev.content, w.content) {
 		if !nodeField.MatchString(change.Path) {
 			return false
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -46,6 +47,8 @@ type ProgramOptions struct {
 	// MaxWait is the longest recorded pause that is waited for; 0 is 15 seconds. What was written after a longer one is
 	// a write by a timer.
 	MaxWait time.Duration
+	// Ignore are the fields that are not compared.
+	Ignore []redact.Rule
 	// Clock is the real one if it is nil.
 	Clock clock.WithTicker
 
@@ -137,7 +140,7 @@ func runProgram(
 	if err != nil {
 		return nil, err
 	}
-	loaded.keysOf = programKeys
+	loaded.keysOf, loaded.hiding.ignored = programKeys, o.Ignore
 	found := newProgramWrites(p)
 	if err := loaded.attribute(found.who); err != nil {
 		return nil, err
@@ -260,7 +263,7 @@ var errProgramEnded = errors.New("the program ended")
 
 // move is the Move of the playback. What cannot be read is refused by the API.
 func (r *programRun) move(object []byte) []byte {
-	moved, err := r.timeline.shift(object)
+	moved, err := r.timeline.shift(r.hiding.reveal(object))
 	if err != nil {
 		return object
 	}

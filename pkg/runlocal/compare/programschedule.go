@@ -174,7 +174,7 @@ func (r *programRun) end(id keyID, w *write, ev *event) {
 	if w.verb == VerbDelete {
 		difference.Fields = []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}}
 	} else {
-		difference.Fields = differences(ev.content, w.content)
+		difference.Fields = r.hiding.differences(w.objectID().resource, ev.content, w.content)
 	}
 	k.result.Other = difference
 }
@@ -320,7 +320,10 @@ func (r *programRun) complete(w *write) {
 		}
 		c := newChange(w.objectID().resource, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
 		if w.verb = c.verb; c.verb != "" {
-			w.content, w.changes = contentOf(after, c.verb), c.changes()
+			w.content, w.changes = contentOf(after, c.verb), r.hiding.hide(w.objectID().resource, c.changes())
+			if w.verb != VerbCreate && r.differsNowhere(w, before) {
+				w.verb = ""
+			}
 		}
 	}
 	if owner := after.controllerOwner(); owner != nil {
@@ -332,6 +335,17 @@ func (r *programRun) complete(w *write) {
 			return
 		}
 	}
+}
+
+// differsNowhere reports whether an update changes only what is not compared, and is not a recorded one. r.mu must be
+// held.
+func (r *programRun) differsNowhere(w *write, before fields) bool {
+	content := contentOf(before, w.verb)
+	return contentText(content) != contentText(w.content) &&
+		r.hiding.areAlike(w.objectID().resource, content, w.content) &&
+		!slices.ContainsFunc(r.object(w.objectID()).coming, func(ev *event) bool {
+			return ev.effect != nil && ev.verb == w.verb && ev.shows(w.content)
+		})
 }
 
 // isUnknown reports whether nothing was recorded of the object of a write, and of the key. r.mu must be held.

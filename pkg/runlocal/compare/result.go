@@ -61,6 +61,8 @@ type Key struct {
 	// and objects of which it makes or deletes several in no order.
 	Same   int `json:"same"`
 	Merged int `json:"merged,omitempty"`
+	// Redacted counts the values in these writes that could not be compared, as the recording has placeholders for them.
+	Redacted int `json:"redacted,omitempty"`
 	// Other is the first write that differs; nil if there is none. After it nothing of the key was compared: Uncompared
 	// counts the recorded writes.
 	Other      *Difference `json:"other,omitempty"`
@@ -83,12 +85,14 @@ type Counts struct {
 	// Different counts the keys with something that is not the same.
 	Different int `json:"different"`
 	// Same, Merged, Missing, Extra, ByTimer and Uncompared count writes, Other keys with a Difference.
-	Same       int `json:"same"`
-	Merged     int `json:"merged"`
-	Other      int `json:"other"`
-	Missing    int `json:"missing"`
-	Extra      int `json:"extra"`
-	ByTimer    int `json:"byTimer"`
+	Same    int `json:"same"`
+	Merged  int `json:"merged"`
+	Other   int `json:"other"`
+	Missing int `json:"missing"`
+	Extra   int `json:"extra"`
+	ByTimer int `json:"byTimer"`
+	// Redacted counts values.
+	Redacted   int `json:"redacted"`
 	Uncompared int `json:"uncompared"`
 }
 
@@ -136,6 +140,7 @@ func (r *Result) Counts() Counts {
 		}
 		c.Same += k.Same
 		c.Merged += k.Merged
+		c.Redacted += k.Redacted
 		c.Missing += len(k.Missing)
 		c.Extra += len(k.Extra)
 		c.ByTimer += len(k.ByTimer)

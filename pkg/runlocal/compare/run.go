@@ -173,6 +173,7 @@ type run struct {
 	last     time.Time // of the event that was played last, recorded
 
 	mu      sync.Mutex // guards what follows
+	hiding  *hiding
 	ctx     context.Context
 	keys    map[keyID]*keyState
 	objects map[objectID]*objectState
@@ -221,8 +222,9 @@ func newRun(o Options, l *recorded) *run {
 		timers: map[heldKey]timerEnd{}, since: map[heldKey]time.Time{}, rounds: map[heldKey]int{},
 		idle: map[heldKey]int{}, last: l.start,
 		timeline: newTimeline(l.start, o.Clock.Now()),
-		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result,
+		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result, hiding: l.hiding,
 	}
+	r.hiding.learned = map[string]string{} // by the run before, if there was one
 	r.result.Controllers = shortNames(o.Controllers)
 	for _, name := range r.result.Controllers {
 		r.result.ByTrace = r.result.ByTrace || l.writes.traced[name]
@@ -376,7 +378,7 @@ func (r *run) initial() ([]api.StoredObject, error) {
 
 // shifted returns an object with times of the run.
 func (r *run) shifted(ev *event) ([]byte, fields, error) {
-	data, err := r.timeline.shift(ev.record.Object)
+	data, err := r.timeline.shift(r.hiding.reveal(ev.record.Object))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading record %d: %w", ev.record.Number, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/serve"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
@@ -28,6 +29,7 @@ type ProgramFlags struct {
 	managers          []string
 	accept            bool
 	startup, patience time.Duration
+	ignore            []string
 }
 
 // AddTo adds the flags to a command.
@@ -38,6 +40,9 @@ func (f *ProgramFlags) AddTo(cmd *cobra.Command) {
 			"name of COMMAND's file")
 	flags.BoolVar(&f.accept, "accept", false,
 		"with --serve -- COMMAND, write what COMMAND does to the recording, in the place of what was recorded of it")
+	flags.StringArrayVar(&f.ignore, "ignore", nil,
+		"with --serve -- COMMAND, the `TYPE:PATH` of a field that is not compared, as it is random, such as "+
+			"secrets:data.password; PATH alone is in all types; may be repeated")
 	flags.DurationVar(&f.startup, "startup", time.Minute,
 		"with --serve -- COMMAND, how long COMMAND may take until it watches something")
 	flags.DurationVar(&f.patience, "patience", 10*time.Second,
@@ -72,6 +77,10 @@ func (f *ProgramFlags) Run(
 	if err := cli.SetUpKlog(render.Quiet); err != nil {
 		return err
 	}
+	ignored, err := f.ignored()
+	if err != nil {
+		return err
+	}
 	managers := f.managers
 	if len(managers) == 0 {
 		managers = []string{filepath.Base(view.Command[0])}
@@ -90,6 +99,7 @@ func (f *ProgramFlags) Run(
 	}
 	o := compare.ProgramOptions{
 		From: view.At, Listen: view.Serve.Address(), Startup: f.startup, Patience: f.patience,
+		Ignore: ignored,
 	}
 	command := strings.Join(view.Command, " ")
 	if f.accept {
@@ -111,6 +121,27 @@ func (f *ProgramFlags) Run(
 		return interruptionOr(ctx, programError(err, log, streams.ErrOut))
 	}
 	return view.print(streams, result, again)
+}
+
+// ignored returns the rules of --ignore.
+func (f *ProgramFlags) ignored() ([]redact.Rule, error) {
+	var out []redact.Rule
+	for _, text := range f.ignore {
+		qualified := text
+		if !strings.Contains(text, ":") {
+			qualified = "*:" + text
+		}
+		rule, err := redact.ParseRule(qualified)
+		if err == nil && strings.HasPrefix(text, "/") {
+			err = errors.New("a pattern names no field")
+		}
+		if err != nil {
+			return nil, cli.WithHint(fmt.Errorf("--ignore %q: %w", text, err),
+				`for example secrets:data.password, or "deployments:metadata.annotations['example.com/started']"`)
+		}
+		out = append(out, rule)
+	}
+	return out, nil
 }
 
 // accept writes the recording with what was accepted, and returns the new one, which the caller need not close. If

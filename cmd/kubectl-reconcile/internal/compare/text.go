@@ -103,6 +103,9 @@ func writesText(k *compare.Key) string {
 	add(len(k.Extra), "%d extra")
 	add(len(k.ByTimer), "%d by timer")
 	add(k.Uncompared, "%d not compared")
+	if k.Redacted > 0 {
+		parts = append(parts, cli.Plural(k.Redacted, "redacted value")+" not compared")
+	}
 	return strings.Join(parts, ", ")
 }
 

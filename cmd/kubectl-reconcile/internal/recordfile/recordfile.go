@@ -93,7 +93,7 @@ func (r *Redaction) Options() []string {
 		if strings.HasPrefix(text, "/") {
 			text = "/…/"
 		}
-		out = append(out, "--redact="+text)
+		out = append(out, redact.Option+text)
 	}
 	return out
 }

@@ -43,6 +43,7 @@ var ownFlags = map[string][]mode{
 	"at":         {modeServe, modeProgram, modeCompare, modeExport},
 	"manager":    {modeProgram},
 	"accept":     {modeProgram},
+	"ignore":     {modeProgram},
 	"startup":    {modeProgram},
 	"patience":   {modeProgram},
 	"clean":      {modeExport},
@@ -97,7 +98,7 @@ func (f *Flags) checkFlags(m mode) error {
 		}
 	}
 	for _, name := range []string{
-		"speed", "at", "manager", "accept", "startup", "patience", "clean", "no-pager", "existing", "all-fields",
+		"speed", "at", "manager", "accept", "ignore", "startup", "patience", "clean", "no-pager", "existing", "all-fields",
 	} {
 		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
 			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])
@@ -119,6 +120,7 @@ var flagHints = map[string]string{
 
 	"manager":  programHint,
 	"accept":   programHint,
+	"ignore":   programHint,
 	"startup":  programHint,
 	"patience": programHint,
 }

@@ -1,0 +1,214 @@
+package compare
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// hiding knows the values that cannot be compared, as the recording has placeholders in their place, or must not be:
+// and all differences of objects are made by it, so that none shows the value of a Secret, or one that was redacted.
+type hiding struct {
+	// ignored name the fields that are not compared, redacted those that the recording has placeholders for.
+	ignored, redacted []redact.Rule
+	// header is that of the recording; redactor is made when it is needed first.
+	header   replay.Header
+	redactor *redact.Redactor
+	streams  map[schema.GroupResource]*replay.Stream
+	// learned are the values that stand behind placeholders in the run, as far as they were written in it.
+	learned map[string]string
+}
+
+func newHiding(header replay.Header, streams []*replay.StreamState) *hiding {
+	h := &hiding{
+		header: header, streams: map[schema.GroupResource]*replay.Stream{}, learned: map[string]string{},
+	}
+	h.redacted, _ = redact.RulesOf(header)
+	for _, stream := range streams {
+		h.streams[stream.GroupResource()] = &stream.Stream
+	}
+	return h
+}
+
+func (h *hiding) stream(resource schema.GroupResource) *replay.Stream {
+	if stream := h.streams[resource]; stream != nil {
+		return stream
+	}
+	return &replay.Stream{Group: resource.Group, Resource: resource.Resource}
+}
+
+// changes returns what differs between two objects of a resource, or two parts of them, either of which may be nil.
+// Values that must not be shown are hidden.
+func (h *hiding) changes(resource schema.GroupResource, before, after fields) []inspect.Change {
+	return h.hide(resource, rawChanges(before, after))
+}
+
+func rawChanges(before, after fields) []inspect.Change {
+	changes, err := inspect.Changes(object(before), object(after))
+	if err != nil { // cannot happen: they are JSON values
+		return []inspect.Change{{New: err.Error()}}
+	}
+	return changes
+}
+
+func (h *hiding) hide(resource schema.GroupResource, changes []inspect.Change) []inspect.Change {
+	if resource == core("secrets") {
+		inspect.HideSecret(changes)
+	}
+	for i := range changes {
+		if names(h.redacted, h.stream(resource), changes[i].Path) {
+			changes[i].Hide()
+		}
+	}
+	return changes
+}
+
+func names(rules []redact.Rule, stream *replay.Stream, path string) bool {
+	return slices.ContainsFunc(rules, func(rule redact.Rule) bool { return rule.Names(stream, path) })
+}
+
+// differences returns what differs between two results of contentOf, without what is not compared.
+func (h *hiding) differences(resource schema.GroupResource, recorded, replayed fields) []inspect.Change {
+	differ, _ := h.compare(resource, recorded, replayed)
+	return h.hide(resource, differ)
+}
+
+// compare returns what differs between two results of contentOf, and of which values that is not known, as they were
+// redacted. What is ignored is in neither.
+func (h *hiding) compare(
+	resource schema.GroupResource, recorded, replayed fields,
+) (differ, redacted []inspect.Change) {
+	for _, one := range rawChanges(recorded, replayed) {
+		old, isText := one.Old.(string)
+		updated, both := one.New.(string)
+		switch {
+		case names(h.ignored, h.stream(resource), one.Path):
+		case isText && both && redact.HasPlaceholder(old) && redact.MayBe(old, updated):
+			redacted = append(redacted, one)
+		default:
+			differ = append(differ, one)
+		}
+	}
+	return differ, redacted
+}
+
+// areAlike reports whether two results of contentOf are the same, as far as they are compared.
+func (h *hiding) areAlike(resource schema.GroupResource, recorded, replayed fields) bool {
+	text := contentText(recorded)
+	if text == contentText(replayed) {
+		return true
+	}
+	if !redact.HasPlaceholder(text) && !slices.ContainsFunc(h.ignored, func(rule redact.Rule) bool {
+		return rule.Matches(h.stream(resource))
+	}) {
+		return false
+	}
+	differ, _ := h.compare(resource, recorded, replayed)
+	return len(differ) == 0
+}
+
+// learn takes from a write, which was recorded with placeholders, what stands behind them, and returns how many values
+// could not be compared.
+func (h *hiding) learn(resource schema.GroupResource, recorded, replayed fields) int {
+	_, redacted := h.compare(resource, recorded, replayed)
+	for _, one := range redacted {
+		if old, _ := one.Old.(string); redact.IsPlaceholder(old) {
+			h.learned[old], _ = one.New.(string)
+		}
+	}
+	return len(redacted)
+}
+
+// reveal returns an object of the recording with the values that are known in the place of placeholders: a controller
+// sees what it has written.
+func (h *hiding) reveal(object []byte) []byte {
+	for placeholder, value := range h.learned {
+		if bytes.Contains(object, []byte(placeholder)) {
+			object = bytes.ReplaceAll(object, inText(placeholder), inText(value))
+		}
+	}
+	return object
+}
+
+// inText returns a text as it is in a text of JSON.
+func inText(text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return []byte(text) // cannot happen
+	}
+	return quoted[1 : len(quoted)-1]
+}
+
+// errUnknownPattern is why what a program writes cannot be put into a recording.
+var errUnknownPattern = errors.New("the recording was redacted by a pattern, which it does not contain")
+
+// redact returns an object of the run as a recording that is redacted may have it.
+func (h *hiding) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
+	if !h.header.Redacted {
+		return object, nil
+	}
+	if h.redactor == nil {
+		rules, all := redact.RulesOf(h.header)
+		if !all {
+			return nil, errUnknownPattern
+		}
+		var err error
+		if h.redactor, err = redact.New(rand.Reader, rules); err != nil {
+			return nil, err
+		}
+	}
+	out, err := h.redactor.Redact(h.stream(resource), object)
+	if err != nil {
+		return nil, fmt.Errorf("redacting what was written: %w", err)
+	}
+	return h.known(resource, object, out)
+}
+
+// known returns a redacted object with the recording's placeholders for the values that it has, and learns the others.
+func (h *hiding) known(resource schema.GroupResource, object, redacted []byte) ([]byte, error) {
+	before, err := parse(redacted)
+	if err != nil {
+		return nil, err
+	}
+	after, err := parse(object)
+	if err != nil {
+		return nil, err
+	}
+	recorded := map[string]string{}
+	for placeholder, value := range h.learned {
+		recorded[value] = placeholder
+	}
+	_, values := h.compare(resource, before, after)
+	for _, one := range values {
+		placeholder, _ := one.Old.(string)
+		value, _ := one.New.(string)
+		if !redact.IsPlaceholder(placeholder) {
+			continue
+		}
+		if other := recorded[value]; other != "" {
+			redacted = bytes.ReplaceAll(redacted, []byte(placeholder), []byte(other))
+			continue
+		}
+		h.learned[placeholder] = value
+	}
+	return redacted, nil
+}
+
+// shows reports whether an effect is what a write does to an object.
+func (e *event) shows(content fields) bool {
+	return e.hiding.areAlike(e.stream.GroupResource(), e.content, content)
+}
+
+func resourceOf(o *trace.Object) schema.GroupResource {
+	return schema.GroupResource{Group: o.Group, Resource: o.Resource}
+}
