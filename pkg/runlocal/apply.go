@@ -152,7 +152,7 @@ func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest, wr
 	}
 	result, err := write(ctx, client, obj)
 	if err != nil {
-		return Applied{}, err
+		return Applied{}, refusal(err, obj)
 	}
 	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
 }

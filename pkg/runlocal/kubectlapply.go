@@ -56,13 +56,14 @@ const maxApplyTries = 5
 
 // Write applies an object, which must have a name, and returns what the server answers. It mirrors InfoObject.Merged of
 // k8s.io/kubectl/pkg/cmd/diff/diff.go and Patcher of pkg/cmd/apply/patcher.go, without OpenAPI: the types of built-in
-// kinds are those of this program.
+// kinds are those of this program. An error does not have the values of Secrets.
 func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
 	*unstructured.Unstructured, error) {
 	if a.ServerSide {
-		return client.Apply(ctx, obj.GetName(), withoutLastApplied(obj), metav1.ApplyOptions{
+		result, err := client.Apply(ctx, obj.GetName(), withoutLastApplied(obj), metav1.ApplyOptions{
 			FieldManager: a.Manager(), Force: a.ForceConflicts, DryRun: a.dryRun(),
 		})
+		return result, refusal(err, obj)
 	}
 	modified, err := withLastApplied(obj)
 	if err != nil {
@@ -71,16 +72,17 @@ func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterfac
 	for try := 1; ; try++ {
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return client.Create(ctx, modified, metav1.CreateOptions{
+			result, err := client.Create(ctx, modified, metav1.CreateOptions{
 				FieldManager: a.Manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 			})
+			return result, refusal(err, obj)
 		}
 		if err != nil {
 			return nil, err
 		}
 		patch, patchType, err := threeWayPatch(current, modified)
 		if err != nil {
-			return nil, err
+			return nil, refusal(err, obj, current)
 		}
 		if string(patch) == "{}" {
 			return current, nil
@@ -89,7 +91,7 @@ func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterfac
 			FieldManager: a.Manager(), DryRun: a.dryRun(), FieldValidation: metav1.FieldValidationStrict,
 		})
 		if try == maxApplyTries || !apierrors.IsConflict(err) {
-			return result, err
+			return result, refusal(err, obj, current)
 		}
 	}
 }

@@ -1,0 +1,50 @@
+package runlocal
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+)
+
+// refusal returns the error of a write without what its text must not have: the patch, which servers quote before the
+// reason, and the values of Secrets among the objects, which are those that were sent and, if known, replaced.
+func refusal(err error, objects ...*unstructured.Unstructured) error {
+	clean := func(text string) string { return inspect.HideSecretValues(withoutPatch(text), objects...) }
+	if err == nil || clean(err.Error()) == err.Error() {
+		return err
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return errors.New(clean(err.Error()))
+	}
+	out := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
+	out.ErrStatus.Message = clean(err.Error())
+	if details := out.ErrStatus.Details; details != nil {
+		for i := range details.Causes {
+			details.Causes[i].Message = clean(details.Causes[i].Message)
+		}
+	}
+	return out
+}
+
+// quotedPatch begins the text of a patch that could not be applied: applyPatchToObject of
+// k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
+const quotedPatch = "patch: Invalid value: "
+
+// withoutPatch returns a message without the patch that it quotes, and what is before that.
+func withoutPatch(message string) string {
+	_, rest, found := strings.Cut(message, quotedPatch)
+	if !found {
+		return message
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return message
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(rest, quoted), ": ")
+}
