@@ -244,7 +244,7 @@ func (r *reading) add(kind cluster.Kind, data json.RawMessage) error {
 func (r *reading) addWith(h *header, kind cluster.Kind, data json.RawMessage) error {
 	if kind.GroupResource() == secrets && !r.o.WithSecrets {
 		var err error
-		if data, err = withoutSecretData(data); err != nil {
+		if data, err = r.o.SecretDigest.hidden(data); err != nil {
 			return err
 		}
 	}

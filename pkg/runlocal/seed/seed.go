@@ -40,8 +40,9 @@ type Options struct {
 	// MaxObjects bounds how many objects are read; 0 is DefaultMaxObjects, less than 0 no bound. Of workloads that are
 	// read for Related but not copied, ten times as many may be there, since only their metadata are read.
 	MaxObjects int
-	// WithSecrets copies the data of Secrets too.
-	WithSecrets bool
+	// WithSecrets copies the data of Secrets too. Without it, SecretDigest replaces the values; nil makes them empty.
+	WithSecrets  bool
+	SecretDigest *SecretDigest
 	// Neighbours reads the pods that are not copied too, for Copy.Neighbours: for sessions that schedule pods.
 	Neighbours bool
 	// Definitions are custom resources whose definitions are copied even if none of their objects is.

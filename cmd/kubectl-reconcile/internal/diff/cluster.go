@@ -133,7 +133,7 @@ func (o *Options) source(ctx context.Context, opened *connect.Cluster, a asked, 
 	pruned []prunedObject) (*commonsession.CopySource, error) {
 	source := &commonsession.CopySource{
 		Connection: o.cluster, Flags: commonsession.CopyFlags{MaxObjects: o.maxObjects, Assume: o.assume},
-		AllNamespaces: o.all,
+		AllNamespaces: o.all, SecretDigest: o.secrets,
 	}
 	for _, t := range readByName(a, tried, pruned) {
 		if !t.Kind.Namespaced {

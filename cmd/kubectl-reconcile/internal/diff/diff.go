@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -208,6 +209,7 @@ type Options struct {
 	comparison           *comparison         // of two moments, in the place of a plan; nil without --to
 	moved                time.Duration       // added to the times of a recording by readFrom
 	cluster              *connect.Connection // nil with --from and --sandbox
+	secrets              *seed.SecretDigest  // of the cluster and of what it answers; nil without one
 	named                connect.TargetArgs
 	all                  bool // -A
 	namespace            string
@@ -320,7 +322,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	o.cluster.Progress = progress
 	o.namespace = o.cluster.Namespace
-	return o, nil
+	o.secrets, err = seed.NewSecretDigest(rand.Reader)
+	return o, err
 }
 
 // changeOptions sets the options of the change, which is that of -f and -k.

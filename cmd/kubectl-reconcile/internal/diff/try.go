@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
@@ -106,6 +107,9 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 	if namespace := m.Object.GetNamespace(); apierrors.IsNotFound(err) && slices.Contains(made.namespaces, namespace) {
 		t.newNamespace = true
 		return t, nil
+	}
+	if inspect.IsSecret(t.after) {
+		o.secrets.Hide(t.after.Object)
 	}
 	return t, err
 }

@@ -37,7 +37,7 @@ func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*se
 	defer opened.ShowProgress(ctx, c.Connection.Progress)()
 	o := seed.Options{
 		Reader: opened.Reader, Kinds: opened.Kinds, Namespaces: c.Namespaces, AllNamespaces: c.AllNamespaces,
-		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets,
+		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets, SecretDigest: c.SecretDigest,
 		Neighbours: true, Definitions: c.Definitions, Related: c.Related,
 	}
 	if o.MaxObjects == 0 {

@@ -84,8 +84,9 @@ type CopySource struct {
 	Objects connect.TargetArgs
 	// Controllers is --controller: those that it names are mentioned if they do not run.
 	Controllers string
-	// Related is as in seed.Options.
-	Related []seed.Related
+	// Related and SecretDigest are as in seed.Options.
+	Related      []seed.Related
+	SecretDigest *seed.SecretDigest
 	// Roots are objects in no namespace that are copied beside the namespaces.
 	Roots []seed.Root
 	// Definitions are custom resources whose definitions are copied even if none of their objects is.
