@@ -42,6 +42,10 @@ func TestReadManifests(t *testing.T) {
 		"broken.yaml": "a: b: c\n",
 		"half.yaml":   "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\n---\nmetadata: {name: d}\n",
 		"empty.yaml":  "# nothing\n",
+		"values.yaml": "# of a chart\ndb: {password: hunter2}\n---\n",
+		"list.yaml":   "- hunter2\n- hunter2\n",
+		"values.json": `{"password":"hunter2"}`,
+		"items.yaml":  "kind: List\napiVersion: v1\nitems:\n- {password: hunter2}\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -59,7 +63,16 @@ func TestReadManifests(t *testing.T) {
 		{"stdin", []string{"-"}, []string{"stdin: ConfigMap/piped"}, nil, "- is stdin"},
 		{"stdin and a file", []string{"two.yaml", "-"}, []string{"stdin: ConfigMap/piped", "two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, nil, "both"},
 		{"one broken among others", []string{"broken.yaml", "two.yaml", "gone.yaml"}, []string{"two.yaml: ConfigMap/a", "two.yaml: ConfigMap/b"}, []string{"gone.yaml: no such file", "broken.yaml"}, "the objects that can be read, and an error for each other file"},
-		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: ConfigMap/c"}, []string{"Object 'Kind' is missing"}, "even within a file"},
+		{"one document of a file", []string{"half.yaml"}, []string{"half.yaml: ConfigMap/c"}, []string{
+			"half.yaml: line 5: a manifest with apiVersion, kind and metadata is expected: kind is missing"}, "even within a file"},
+		{"values", []string{"values.yaml"}, nil, []string{
+			"values.yaml: line 2: a manifest with apiVersion, kind and metadata is expected: kind is missing"}, "without what is in them"},
+		{"no object", []string{"list.yaml"}, nil, []string{
+			"list.yaml: a manifest with apiVersion, kind and metadata is expected: it is no object"}, "a list of texts"},
+		{"JSON", []string{"values.json"}, nil, []string{
+			"values.json: line 1: a manifest with apiVersion, kind and metadata is expected: kind is missing"}, "as YAML"},
+		{"an item of a List", []string{"items.yaml"}, nil, []string{
+			"Object 'Kind' is missing in 'object has no kind field '"}, "without what is in it"},
 		{"all broken", []string{"broken.yaml", "gone.yaml"}, nil, []string{"gone.yaml: no such file", "broken.yaml"}, "an error for each"},
 		{"empty", []string{"empty.yaml"}, nil, []string{"the files given hold no objects"}, "an empty file was not meant"},
 	} {
@@ -82,7 +95,7 @@ func TestReadManifests(t *testing.T) {
 				t.Fatalf("%d errors, want %d: %v", len(errs), len(tt.errors), err)
 			}
 			for i, e := range errs {
-				if !strings.Contains(e.Error(), tt.errors[i]) {
+				if !strings.Contains(e.Error(), tt.errors[i]) || strings.Contains(e.Error(), "hunter2") {
 					t.Errorf("error %d is %q, want one with %q: %s", i, e, tt.errors[i], tt.reason)
 				}
 			}
