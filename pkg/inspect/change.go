@@ -46,7 +46,15 @@ var bookkeeping = []string{"managedFields", "resourceVersion"}
 // Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields
 // of the other then differ. managedFields and resourceVersion are left out. Entries of lists are matched by their
 // merge key, if the list has one. The objects are not changed.
-func Changes(old, updated runtime.Object) ([]Change, error) {
+func Changes(old, updated runtime.Object) ([]Change, error) { return changes(old, updated, false) }
+
+// ChangesWithOrder is Changes with the order of lists whose entries are matched by a merge key: if a list has the same
+// entries in another order, that is a change of the list, whose values are the keys.
+func ChangesWithOrder(old, updated runtime.Object) ([]Change, error) {
+	return changes(old, updated, true)
+}
+
+func changes(old, updated runtime.Object, order bool) ([]Change, error) {
 	before, err := fields(old)
 	if err != nil {
 		return nil, err
@@ -55,10 +63,10 @@ func Changes(old, updated runtime.Object) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Change
-	compareMaps(&out, "", before, after)
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Path < out[j].Path })
-	return out, nil
+	c := comparison{order: order}
+	c.maps("", before, after)
+	sort.SliceStable(c.changes, func(i, j int) bool { return c.changes[i].Path < c.changes[j].Path })
+	return c.changes, nil
 }
 
 func fields(obj runtime.Object) (map[string]any, error) {
@@ -97,37 +105,43 @@ func withoutBookkeeping(all map[string]any) map[string]any {
 	return out
 }
 
-// compare appends the changes between two JSON values at a path. Maps and lists with merge keys are compared entry by
+// comparison collects changes.
+type comparison struct {
+	changes []Change
+	order   bool // whether the order of lists with merge keys is compared
+}
+
+// values appends the changes between two JSON values at a path. Maps and lists with merge keys are compared entry by
 // entry, other values as a whole.
-func compare(out *[]Change, path string, old, updated any) {
+func (c *comparison) values(path string, old, updated any) {
 	if reflect.DeepEqual(old, updated) {
 		return
 	}
 	oldMap, oldIsMap := old.(map[string]any)
 	newMap, newIsMap := updated.(map[string]any)
 	if (oldIsMap || old == nil) && (newIsMap || updated == nil) {
-		compareMaps(out, path, oldMap, newMap)
+		c.maps(path, oldMap, newMap)
 		return
 	}
 	oldList, oldIsList := old.([]any)
 	newList, newIsList := updated.([]any)
-	if (oldIsList || old == nil) && (newIsList || updated == nil) && compareLists(out, path, oldList, newList) {
+	if (oldIsList || old == nil) && (newIsList || updated == nil) && c.lists(path, oldList, newList) {
 		return
 	}
 	if len(oldList) == 1 && len(newList) == 1 && areMaps(oldList[0], newList[0]) {
-		compare(out, path+"[0]", oldList[0], newList[0])
+		c.values(path+"[0]", oldList[0], newList[0])
 		return
 	}
-	*out = append(*out, Change{Path: path, Old: old, New: updated})
+	c.changes = append(c.changes, Change{Path: path, Old: old, New: updated})
 }
 
-func compareMaps(out *[]Change, path string, old, updated map[string]any) {
+func (c *comparison) maps(path string, old, updated map[string]any) {
 	for k, v := range old {
-		compare(out, join(path, k), v, updated[k])
+		c.values(join(path, k), v, updated[k])
 	}
 	for k, v := range updated {
 		if _, both := old[k]; !both {
-			compare(out, join(path, k), nil, v)
+			c.values(join(path, k), nil, v)
 		}
 	}
 }
@@ -152,8 +166,8 @@ func areMaps(a, b any) bool {
 // addresses, by which the endpoints of an EndpointSlice differ.
 var mergeKeys = []string{"type", "name", "uid", "containerPort", "port", "ip", "key", "addresses"}
 
-// compareLists compares lists whose entries have a merge key, and reports whether they have one.
-func compareLists(out *[]Change, path string, old, updated []any) bool {
+// lists compares lists whose entries have a merge key, and reports whether they have one.
+func (c *comparison) lists(path string, old, updated []any) bool {
 	for _, key := range mergeKeys {
 		before, ok := byKey(old, key)
 		if !ok {
@@ -164,16 +178,42 @@ func compareLists(out *[]Change, path string, old, updated []any) bool {
 			continue
 		}
 		for id, v := range before {
-			compare(out, path+"["+key+"="+id+"]", v, after[id])
+			c.values(path+"["+key+"="+id+"]", v, after[id])
 		}
 		for id, v := range after {
 			if _, both := before[id]; !both {
-				compare(out, path+"["+key+"="+id+"]", nil, v)
+				c.values(path+"["+key+"="+id+"]", nil, v)
 			}
+		}
+		if c.order && len(old) == len(updated) {
+			c.keys(path, keysOf(old, key), keysOf(updated, key))
 		}
 		return true
 	}
 	return false
+}
+
+// keys appends a change if the same keys come in another order.
+func (c *comparison) keys(path string, old, updated []any) {
+	known := make(map[any]bool, len(old))
+	for _, id := range old {
+		known[id] = true
+	}
+	if slices.Equal(old, updated) || slices.ContainsFunc(updated, func(id any) bool { return !known[id] }) {
+		return
+	}
+	c.changes = append(c.changes, Change{Path: path, Old: old, New: updated})
+}
+
+// keysOf returns the keys of the entries of a list, of which each has one.
+func keysOf(list []any, key string) []any {
+	out := make([]any, len(list))
+	for i, entry := range list {
+		m, _ := entry.(map[string]any)
+		text, _ := keyText(m[key])
+		out[i] = text
+	}
+	return out
 }
 
 // byKey returns a list's entries by that key, and reports whether each entry has a unique one.

@@ -201,11 +201,16 @@ func decode(raw []byte) (any, error) {
 	return out, nil
 }
 
-// changes lists the fields that differ.
-func (d difference) changes(all bool) ([]inspect.Change, error) {
-	changes, err := inspect.Changes(asObject(d.before), asObject(d.after))
+// changes lists the fields that differ. Without all, those are left out that heartbeats change, as withoutNoise does,
+// and the order of lists whose entries have keys, unless nothing else differs: then only says so.
+func (d difference) changes(all, heartbeats bool) (changes []inspect.Change, only Only, err error) {
+	changes, err = inspect.ChangesWithOrder(asObject(d.before), asObject(d.after))
+	only = onlyOf(changes)
 	if err != nil || !all {
-		return withoutNoise(changes), err
+		if only != OnlyOrder && only != OnlyOrderAndTimes {
+			changes = slices.DeleteFunc(changes, isOrder)
+		}
+		return withoutNoise(changes, heartbeats), only, err
 	}
 	for _, name := range unseen {
 		old, _, _ := unstructured.NestedFieldNoCopy(d.before, "metadata", name)
@@ -214,7 +219,7 @@ func (d difference) changes(all bool) ([]inspect.Change, error) {
 			changes = append(changes, inspect.Change{Path: "metadata." + name, Old: old, New: updated})
 		}
 	}
-	return changes, nil
+	return changes, only, nil
 }
 
 // asObject returns fields as an object; a map that is nil has none.

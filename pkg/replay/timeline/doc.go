@@ -13,6 +13,7 @@
 // a name: conditions, owners, finalizers, numbers of replicas; containers.go does for the containers of pods. writer.go
 // finds who wrote, by managedFields and by the trace. event.go reads Events, reconcile.go puts reconciles together from
 // the trace. filter.go selects, selection.go does so for whole records, names.go compares the names of kinds, and
-// tree.go knows what belongs to an owner. summary.go sums up, with the alternating values of flapping.go and the times
-// of readiness.go.
+// tree.go knows what belongs to an owner. summary.go sums up, with the alternating values of flapping.go, what
+// rewrite.go finds to be written without a change, what recreation.go finds to be made and deleted, and the times of
+// readiness.go.
 package timeline

@@ -115,8 +115,10 @@ func (w *Writer) Name() string {
 // ObjectChange is what changed in an object, and how it is after it.
 type ObjectChange struct {
 	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are
-	// none. Values of Secrets are hidden.
+	// none. Values of Secrets are hidden. Of a list whose entries only have another order, the values are their keys.
 	Fields []inspect.Change `json:"fields,omitempty"`
+	// Only is set if nothing else changed than the order of lists, or times: Order, Times or OrderAndTimes.
+	Only Only `json:"only,omitempty"`
 	// Conditions are those whose status or reason changed; of an object that was added, all.
 	Conditions []ConditionChange `json:"conditions,omitempty"`
 	// Containers are those of a pod whose state changed, or that were restarted.

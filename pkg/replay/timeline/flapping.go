@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"regexp"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,19 +14,20 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
-// Flapping is a condition or a field whose value alternates: from A to B and back to A.
+// Flapping is a condition or a field whose value alternates: from A to B and back to A, or in a longer cycle.
 type Flapping struct {
 	Object Object `json:"object"`
 	// Field is its path.
 	Field string `json:"field"`
-	// Returns counts how often it came back to the value before the last one: A, B, A, B is two.
+	// Returns counts how often it came back to a value that it had before: A, B, A, B is two, and A, B, C, A, B is, too.
 	Returns int `json:"returns"`
 	// Changes counts its changes.
 	Changes int `json:"changes"`
 	// First and Last are the times of its first and last change. Absent if there are no times.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Values are those that it had, the most frequent first, with who wrote them. A value is absent if it was removed.
+	// Values are those that it had, the most frequent first, with who wrote them; the last 32 if it had more. A value is
+	// absent if it was removed.
 	Values []FlappingValue `json:"values"`
 }
 
@@ -45,7 +46,7 @@ const leastReturns = 2
 // The bounds of what is kept of an object.
 const (
 	maxFlapFields = 500
-	maxFlapValues = 8
+	maxFlapValues = 32
 	maxFlapValue  = 200 // bytes
 )
 
@@ -59,19 +60,23 @@ type flappingObject struct {
 
 type flappingField struct {
 	changes, returns int
+	direct           int    // returns to the value before the last one
+	repeated         int    // how often a value followed on one that it had followed on before
 	before           string // the value before the current one
 	first, last      time.Time
 	values           map[string]*flappingWrites
 }
 
+// flappingWrites are the writes of a value. The first one that a field had was not written.
 type flappingWrites struct {
 	count   int
-	writers map[string]bool
+	writers []string        // sorted
+	after   map[string]bool // the values before it
 }
 
 // ignoredPaths matches fields that follow from others, or that only grow.
 var ignoredPaths = regexp.MustCompile(`^metadata\.(generation|resourceVersion|managedFields|creationTimestamp|uid)\b` +
-	`|[oO]bservedGeneration$|^status\.conditions\b|Time(stamp)?$`)
+	`|[oO]bservedGeneration$|^status\.conditions\[`)
 
 func (f flaps) add(key objectKey, e *Entry) {
 	if e.Type == Deleted {
@@ -94,7 +99,7 @@ func (f flaps) add(key objectKey, e *Entry) {
 		}
 	}
 	for _, c := range e.Change.Fields {
-		if !ignoredPaths.MatchString(c.Path) && c.New != inspect.HiddenValue {
+		if !ignoredPaths.MatchString(c.Path) && c.New != inspect.HiddenValue && (e.Change.Only != "" || !isOrder(c)) {
 			o.add(c.Path, flapValue(c.Old), flapValue(c.New), e)
 		}
 	}
@@ -118,29 +123,50 @@ func (o *flappingObject) add(path, old, updated string, e *Entry) {
 		f = &flappingField{first: e.Time, values: map[string]*flappingWrites{}}
 		o.fields[path] = f
 	}
-	if f.changes > 0 && f.before == updated {
+	if f.changes == 0 {
+		f.values[old] = &flappingWrites{}
+	}
+	if v := f.values[updated]; v != nil && (updated != "" || !isTime(old)) { // a time that is removed is none that comes back
 		f.returns++
+		if f.before == updated {
+			f.direct++
+		}
+		if v.after[old] {
+			f.repeated++
+		}
 	}
 	f.changes++
 	f.before, f.last = old, e.Time
-	v := f.values[updated]
+	if v := f.value(updated); v != nil {
+		v.count++
+		v.writers = addName(v.writers, e.Writer.Name())
+		v.after[old] = true
+	}
+}
+
+// value returns the writes of a value. If there are too many, those are forgotten that were written once.
+func (f *flappingField) value(value string) *flappingWrites {
+	v := f.values[value]
 	if v == nil {
 		if len(f.values) == maxFlapValues {
-			return
+			maps.DeleteFunc(f.values, func(_ string, w *flappingWrites) bool { return w.count <= 1 })
 		}
-		v = &flappingWrites{writers: map[string]bool{}}
-		f.values[updated] = v
+		if len(f.values) == maxFlapValues {
+			return nil
+		}
+		v = &flappingWrites{}
+		f.values[value] = v
 	}
-	v.count++
-	if name := e.Writer.Name(); name != "" && len(v.writers) < maxFlapValues {
-		v.writers[name] = true
+	if v.after == nil || len(v.after) == maxFlapValues {
+		v.after = map[string]bool{}
 	}
+	return v
 }
 
 // reported reports whether the field alternates. Numbers in a status go up and down in any rollout: they count if there
 // are several who write them.
 func (f *flappingField) reported(path string) bool {
-	if f.returns < leastReturns {
+	if f.direct < leastReturns && (f.returns < leastReturns || f.repeated == 0) {
 		return false
 	}
 	if !strings.HasPrefix(path, "status.") || strings.HasPrefix(path, "status.conditions[") || !f.numbers() {
@@ -148,7 +174,7 @@ func (f *flappingField) reported(path string) bool {
 	}
 	writers := map[string]bool{}
 	for _, v := range f.values {
-		for name := range v.writers {
+		for _, name := range v.writers {
 			writers[name] = true
 		}
 	}
@@ -210,12 +236,9 @@ func (f flaps) list() []Flapping {
 func (f *flappingField) list() []FlappingValue {
 	var out []FlappingValue
 	for value, writes := range f.values {
-		v := FlappingValue{Value: value, Count: writes.count}
-		for name := range writes.writers {
-			v.Writers = append(v.Writers, name)
+		if writes.count > 0 {
+			out = append(out, FlappingValue{Value: value, Count: writes.count, Writers: writes.writers})
 		}
-		slices.Sort(v.Writers)
-		out = append(out, v)
 	}
 	sort.Slice(out, func(i, j int) bool {
 		return cmp.Or(cmp.Compare(out[j].Count, out[i].Count), cmp.Compare(out[i].Value, out[j].Value)) < 0

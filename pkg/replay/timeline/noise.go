@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 // isNoise reports whether a field changes although nothing has changed: heartbeats, and times of the last look.
@@ -13,11 +14,25 @@ func isNoise(path string) bool {
 	case "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime":
 		return true
 	}
-	return path == "spec.renewTime" || path == "metadata.annotations[control-plane.alpha.kubernetes.io/leader]"
+	return path == "spec.renewTime" || path == leaderAnnotation
 }
 
-// withoutNoise returns the changes without those that every write, or every heartbeat, makes.
-func withoutNoise(changes []inspect.Change) []inspect.Change {
+// leaderAnnotation is what some elect a leader by, in place of a Lease.
+const leaderAnnotation = "metadata.annotations[control-plane.alpha.kubernetes.io/leader]"
+
+// hasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
+func hasHeartbeats(s *replay.Stream) bool {
+	return s.Group == "" && s.Kind == "Node" || s.Group == "coordination.k8s.io" && s.Kind == "Lease"
+}
+
+// withoutNoise returns the changes without those that every write, or every heartbeat, makes; all if there are no
+// others, unless heartbeats are what the objects are written for.
+func withoutNoise(changes []inspect.Change, heartbeats bool) []inspect.Change {
+	isOther := func(c inspect.Change) bool { return !isNoise(c.Path) }
+	if !heartbeats && !slices.ContainsFunc(changes, isOther) &&
+		!slices.ContainsFunc(changes, func(c inspect.Change) bool { return c.Path == leaderAnnotation }) {
+		return changes
+	}
 	return slices.DeleteFunc(changes, func(c inspect.Change) bool { return isNoise(c.Path) })
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // changeOf describes what two versions of an object differ in. before is nil for an object that is new.
-func changeOf(before, after *document, secret, all bool) (*ObjectChange, difference, error) {
+func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange, difference, error) {
 	out := snapshot(after)
 	if before == nil {
 		conditions := elementsOf(valueOf(after.at("status"), "conditions"))
@@ -26,10 +26,10 @@ func changeOf(before, after *document, secret, all bool) (*ObjectChange, differe
 	if err != nil {
 		return out, d, err
 	}
-	if out.Fields, err = d.changes(all); err != nil {
+	if out.Fields, out.Only, err = d.changes(all, s.heartbeats); err != nil {
 		return out, d, err
 	}
-	if secret {
+	if s.secret {
 		inspect.HideSecret(out.Fields)
 	}
 	if d.before["status"] != nil || d.after["status"] != nil {

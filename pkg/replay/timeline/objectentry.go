@@ -141,7 +141,7 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 	if old != nil && certain && !t.o.Filter.selectsWriterOf(e) {
 		return false
 	}
-	change, d, err := changeOf(old, after, s.secret, t.o.AllFields)
+	change, d, err := changeOf(old, after, s, t.o.AllFields)
 	e.Change = change
 	if err != nil {
 		e.Problem = err.Error()
@@ -153,7 +153,7 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 	}
 	if old == nil && len(t.o.Filter.Fields) > 0 { // the first values of fields that are asked for
 		if all, err := differenceOf(documentOf([]byte("{}"), nil), after, false); err == nil {
-			e.Change.Fields, _ = all.changes(false) // it is empty if they cannot be read
+			e.Change.Fields, _, _ = all.changes(false, false) // it is empty if they cannot be read
 		}
 	}
 	return true

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -84,11 +83,11 @@ func wholeChanges(t *testing.T, before, after []byte) ([]inspect.Change, bool) {
 			return nil, false
 		}
 	}
-	changes, err := inspect.Changes(&unstructured.Unstructured{Object: objects[0]}, &unstructured.Unstructured{Object: objects[1]})
+	changes, _, err := difference{objects[0], objects[1]}.changes(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withoutNoise(changes), true
+	return changes, true
 }
 
 // FuzzDifference: two versions that are split before they are decoded differ as they do as a whole, and nothing panics.
@@ -102,7 +101,7 @@ func FuzzDifference(f *testing.F) {
 		checkLike(t, after, before)
 		old := documentOf(before, nil)
 		updated := documentOf(after, old)
-		change, d, err := changeOf(old, updated, false, false)
+		change, d, err := changeOf(old, updated, &streamState{}, false)
 		_, _ = writerOf(old, updated)
 		_ = ownerOfChanges(updated, d)
 		_ = containersOf(before, after)

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -14,7 +15,7 @@ type Summary struct {
 	// First and Last are the times of the first and the last entry. Absent if there are no times.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Changes counts the changes of objects, without those that only are heartbeats.
+	// Changes counts the changes of objects, without those that only are heartbeats of Nodes and Leases.
 	Changes int `json:"changes"`
 	// Relisted counts those that were found by listing again.
 	Relisted int `json:"relisted,omitempty"`
@@ -30,6 +31,10 @@ type Summary struct {
 	Readiness []Readiness `json:"readiness,omitempty"`
 	// Flapping are conditions and fields whose values alternate.
 	Flapping []Flapping `json:"flapping,omitempty"`
+	// Rewrites are objects that were written although nothing changed but the order of lists, or times.
+	Rewrites []Rewrites `json:"rewrites,omitempty"`
+	// Recreations are objects that were made and deleted again and again.
+	Recreations []Recreation `json:"recreations,omitempty"`
 	// Restarts are containers that were restarted.
 	Restarts []Restarts `json:"restarts,omitempty"`
 	// Events are the Events by reason, warnings first.
@@ -61,6 +66,8 @@ type KindCount struct {
 type Churn struct {
 	Object  Object `json:"object"`
 	Changes int    `json:"changes"`
+	// SpecChanges counts those that changed the generation; of kinds without, what is neither metadata nor status.
+	SpecChanges int `json:"specChanges,omitempty"`
 	// PerMinute is over the whole time. Absent if there are no times.
 	PerMinute float64 `json:"perMinute,omitempty"`
 }
@@ -113,7 +120,7 @@ type objectKey struct{ kind, namespace, name string }
 
 func keyOf(o *Object) objectKey { return objectKey{o.Kind + "." + o.APIVersion, o.Namespace, o.Name} }
 
-// Summarizer makes a Summary of entries. Its memory grows with the number of objects that change. It must not be used
+// Summarizer makes a Summary of entries. Its memory grows with the number of objects. It must not be used
 // concurrently.
 type Summarizer struct {
 	out         Summary
@@ -124,6 +131,8 @@ type Summarizer struct {
 	restarts    map[restartKey]*Restarts
 	controllers map[string]*ControllerCount
 	flaps       flaps
+	rewrites    rewrites
+	recreations recreations
 	readiness   readiness
 }
 
@@ -149,7 +158,8 @@ func NewSummarizer() *Summarizer {
 	return &Summarizer{
 		kinds: map[string]*KindCount{}, objects: map[objectKey]*Churn{}, writers: map[string]*writerObjects{},
 		events: map[EventCount]*eventObjects{}, restarts: map[restartKey]*Restarts{},
-		controllers: map[string]*ControllerCount{}, flaps: flaps{}, readiness: newReadiness(),
+		controllers: map[string]*ControllerCount{}, flaps: flaps{}, rewrites: rewrites{}, recreations: newRecreations(),
+		readiness: newReadiness(),
 	}
 }
 
@@ -195,6 +205,7 @@ func (s *Summarizer) change(e *Entry) {
 	}
 	key := keyOf(e.Object)
 	s.readiness.add(key, e)
+	s.recreations.add(key, e)
 	switch e.Type {
 	case Existing:
 		kind.Existing++
@@ -214,6 +225,9 @@ func (s *Summarizer) change(e *Entry) {
 		s.objects[key] = &Churn{Object: *e.Object}
 	}
 	s.objects[key].Changes++
+	if e.changesSpec() {
+		s.objects[key].SpecChanges++
+	}
 	writer := s.writers[e.Writer.Name()]
 	if writer == nil {
 		writer = &writerObjects{objects: map[objectKey]bool{}}
@@ -222,7 +236,18 @@ func (s *Summarizer) change(e *Entry) {
 	writer.changes++
 	writer.objects[key] = true
 	s.flaps.add(key, e)
+	s.rewrites.add(key, e)
 	s.addRestarts(key, e)
+}
+
+// changesSpec reports whether a change is one of the spec: see Churn.SpecChanges.
+func (e *Entry) changesSpec() bool {
+	return e.Type == Modified && slices.ContainsFunc(e.Change.Fields, func(c inspect.Change) bool {
+		if e.Change.Generation != nil {
+			return c.Path == "metadata.generation"
+		}
+		return !isPart(c.Path, "metadata") && !isPart(c.Path, "status")
+	})
 }
 
 func (s *Summarizer) addRestarts(object objectKey, e *Entry) {
@@ -336,6 +361,8 @@ func (s *Summarizer) Summary() *Summary {
 	out.Events = s.eventCounts()
 	out.Readiness = s.readiness.list(out.Last)
 	out.Flapping = s.flaps.list()
+	out.Rewrites = s.rewrites.list(rate)
+	out.Recreations = s.recreations.list(rate)
 	for _, r := range s.restarts {
 		out.Restarts = append(out.Restarts, *r)
 	}

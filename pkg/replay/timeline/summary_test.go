@@ -154,6 +154,32 @@ func TestFlapping(t *testing.T) {
 			[]string{"status.n 3 1:x=2 2:y=2"},
 		},
 		{
+			"three values in turn", [][3]string{{"a", "", "x"}, {"b", "", "x"}, {"c", "", "x"}, {"a", "", "x"}, {"b", "", "x"}, {"c", "", "x"}},
+			[]string{"spec.x 3 b:x=2 c:x=2 a:x=1"},
+		},
+		{
+			"five values in turn, of three writers", [][3]string{
+				{"a", "", "x"}, {"b", "", "y"}, {"c", "", "z"}, {"d", "", "x"}, {"e", "", "y"}, {"a", "", "z"}, {"b", "", "x"}, {"c", "", "y"},
+			}, []string{"spec.x 3 b:x+y=2 c:y+z=2 a:z=1 d:x=1 e:y=1"},
+		},
+		{"up and down again once, as an autoscaler scales", [][3]string{{"3", "", "x"}, {"4", "", "x"}, {"5", "", "x"}, {"4", "", "x"}, {"3", "", "x"}}, nil},
+		{
+			"a time that comes and goes, always another one", [][3]string{
+				{"", "", "x"}, {"2026-01-31T14:20:01Z", "", "x"}, {"", "", "x"}, {"2026-01-31T14:20:02Z", "", "x"}, {"", "", "x"}, {"2026-01-31T14:20:03Z", "", "x"}, {"", "", "x"},
+			}, nil,
+		},
+		{
+			"two writers who disagree about a time", [][3]string{
+				{"2026-01-31T14:20:01Z", "", "x"}, {"2026-01-31T14:20:02Z", "", "y"}, {"2026-01-31T14:20:01Z", "", "x"}, {"2026-01-31T14:20:02Z", "", "y"},
+			}, []string{"spec.x 2 2026-01-31T14:20:02Z:y=2 2026-01-31T14:20:01Z:x=1"},
+		},
+		{
+			"conditions in three orders in turn", [][3]string{
+				{"", ordered("A", "B", "C"), "x"}, {"", ordered("B", "C", "A"), "x"}, {"", ordered("C", "A", "B"), "x"}, {"", ordered("A", "B", "C"), "x"},
+				{"", ordered("B", "C", "A"), "x"},
+			}, []string{`status.conditions 2 ["B","C","A"]:x=2 ["A","B","C"]:x=1 ["C","A","B"]:x=1`},
+		},
+		{
 			"a field that comes and goes", [][3]string{{"", ``, "x"}, {"", `"a":"b"`, "x"}, {"", ``, "x"}, {"", `"a":"b"`, "x"}},
 			[]string{"status.a 2 b:x=2 :x=1"},
 		},
@@ -175,6 +201,178 @@ func TestFlapping(t *testing.T) {
 					text += fmt.Sprintf(" %s:%s=%d", v.Value, strings.Join(v.Writers, "+"), v.Count)
 				}
 				got = append(got, text)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// ordered are conditions of these types.
+func ordered(types ...string) string {
+	var out []string
+	for _, name := range types {
+		out = append(out, fmt.Sprintf(`{"type":%q,"status":"True","lastTransitionTime":"2026-01-31T14:00:00Z"}`, name))
+	}
+	return `"conditions":[` + strings.Join(out, ",") + `]`
+}
+
+func TestRewrites(t *testing.T) {
+	const generation = `"observedGeneration":1,`
+	at := func(format string) func(int) string {
+		return func(i int) string {
+			return generation + fmt.Sprintf(format, start.Add(time.Duration(i)*time.Second).Format(time.RFC3339))
+		}
+	}
+	turn := func(values ...string) func(int) string {
+		return func(i int) string { return generation + values[i%len(values)] }
+	}
+	for _, row := range []struct {
+		reason, kind string
+		status       func(i int) string
+		want         []string // only, writes, fields and writers
+		changes      int      // of five writes
+	}{
+		{"conditions swap places", "ConfigMap", turn(ordered("A", "B"), ordered("B", "A")), []string{"Order 5 [status.conditions] [op]"}, 5},
+		{
+			"a list of values, which has no keys", "ConfigMap", turn(`"ips":["1","2","3"]`, `"ips":["3","1","2"]`, `"ips":["2","3","1"]`),
+			[]string{"Order 5 [status.ips] [op]"}, 5,
+		},
+		{
+			"a list of conditions elsewhere, with other keys", "ConfigMap",
+			turn(`"children":[{"name":"a","conditions":[{"type":"X"},{"type":"Y"}]}]`, `"children":[{"name":"a","conditions":[{"type":"Y"},{"type":"X"}]}]`),
+			[]string{"Order 5 [status.children[name=a].conditions] [op]"}, 5,
+		},
+		{
+			"entries that are the same twice", "ConfigMap", turn(`"l":[{"a":1},{"a":1},{"b":2}]`, `"l":[{"b":2},{"a":1},{"a":1}]`),
+			[]string{"Order 5 [status.l] [op]"}, 5,
+		},
+		{
+			"the time of a condition", "ConfigMap", at(`"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]`),
+			[]string{"Times 5 [status.conditions[type=Ready].lastTransitionTime] [op]"}, 5,
+		},
+		{"a time of another name", "ConfigMap", at(`"lastSync":{"checked":%q}`), []string{"Times 5 [status.lastSync.checked] [op]"}, 5},
+		{"a time in a text", "ConfigMap", at(`"message":"checked at %s: ok"`), []string{"Times 5 [status.message] [op]"}, 5},
+		{
+			"a heartbeat", "ConfigMap", at(`"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":%q}]`),
+			[]string{"Times 5 [status.conditions[type=Ready].lastHeartbeatTime] [op]"}, 5,
+		},
+		{
+			"a heartbeat that is a number", "ConfigMap", func(i int) string { return fmt.Sprintf(`"heartbeat":%d`, i) },
+			[]string{"Times 5 [status.heartbeat] [op]"}, 5,
+		},
+		{"a heartbeat of a Node, which is written for that", "Node", at(`"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":%q}]`), nil, 0},
+		{
+			"order and times", "ConfigMap", func(i int) string {
+				return at(`"at":%q,`)(i)[len(generation):] + turn(ordered("A", "B"), ordered("B", "A"))(i)
+			}, []string{"OrderAndTimes 5 [status.at status.conditions] [op]"}, 5,
+		},
+		{"a value besides", "ConfigMap", func(i int) string { return at(`"at":%q,`)(i) + fmt.Sprintf(`"n":%d`, i) }, nil, 5},
+		{"a condition flips", "ConfigMap", func(i int) string {
+			return at(`"conditions":[{"type":"Ready","lastTransitionTime":%q,`)(i) + fmt.Sprintf(`"status":%q}]`, []string{"True", "False"}[i%2])
+		}, nil, 5},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			r := newRecording(t)
+			for i := range 6 {
+				typ := replay.TypeModified
+				if i == 0 {
+					typ = replay.TypeListItem
+				}
+				r.wait(time.Second)
+				r.object(typ, row.kind, fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"%d","managedFields":[%s]},"status":{%s}}`,
+					i+1, managed("op", "status", i, `{}`), row.status(i)))
+			}
+			sum := r.summarize()
+			var got []string
+			for _, one := range sum.Rewrites {
+				got = append(got, fmt.Sprintf("%s %d %v %v", one.Only, one.Writes, one.Fields, one.Writers))
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if sum.Changes != row.changes {
+				t.Errorf("%d changes are counted, want %d", sum.Changes, row.changes)
+			}
+		})
+	}
+}
+
+// TestOrderOfSpec: a writer that reorders a list of the spec makes a new generation each time.
+func TestOrderOfSpec(t *testing.T) {
+	r := newRecording(t)
+	for i := range 5 {
+		env := []string{`[{"name":"A"},{"name":"B"}]`, `[{"name":"B"},{"name":"A"}]`}[i%2]
+		r.object(replay.TypeModified, "Deployment", fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"u","generation":%d},"spec":{"env":%s}}`, i+1, env))
+	}
+	sum := r.summarize()
+	if len(sum.Rewrites) != 1 || sum.Rewrites[0].Only != OnlyOrder || len(sum.Flapping) != 1 || sum.Flapping[0].Field != "spec.env" {
+		t.Errorf("got %+v and %+v", sum.Rewrites, sum.Flapping)
+	}
+	if len(sum.Objects) != 1 || sum.Objects[0].SpecChanges != 4 {
+		t.Errorf("got %+v", sum.Objects)
+	}
+}
+
+func TestRecreations(t *testing.T) {
+	object := func(name, owner string) string {
+		if owner != "" {
+			owner = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":%q,"controller":true}]`, owner)
+		}
+		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","uid":"uid-%[1]s"%s,"managedFields":[%s]}}`, name, owner, managed("op", "", 0, `{}`))
+	}
+	type step struct {
+		typ  replay.Type
+		text string
+	}
+	cycle := func(n int, name func(int) string, owner string) (out []step) {
+		for i := range n {
+			out = append(out, step{replay.TypeAdded, object(name(i), owner)}, step{replay.TypeDeleted, object(name(i), owner)})
+		}
+		return out
+	}
+	same := func(int) string { return "a" }
+	other := func(i int) string { return fmt.Sprintf("web-x%d", i) }
+	for _, row := range []struct {
+		reason string
+		steps  []step
+		want   []string // name, names, made, deleted, mean time in seconds, owner, uid of the owner
+	}{
+		{"made and deleted under one name", cycle(4, same, ""), []string{"a 1 4 4 1s  "}},
+		{"by an owner that has another uid", cycle(4, same, "other"), []string{"a 1 4 4 1s web uid-web"}},
+		{"once, by an owner that has another uid", cycle(1, same, "other"), []string{"a 1 1 1 1s web uid-web"}},
+		{"by its owner", cycle(4, same, "uid-web"), []string{"a 1 4 4 1s web "}},
+		{"always another name, of one owner", cycle(5, other, "uid-web"), []string{"web-x4 5 5 5 1s web "}},
+		{"always another name, without an owner", cycle(5, other, ""), nil},
+		{"twice", cycle(2, same, ""), nil},
+		{"three objects are replaced one after the other, as in a rollout of a StatefulSet", []step{
+			{replay.TypeListItem, object("a-0", "uid-web")}, {replay.TypeListItem, object("a-1", "uid-web")}, {replay.TypeListItem, object("a-2", "uid-web")},
+			{replay.TypeDeleted, object("a-2", "uid-web")}, {replay.TypeAdded, object("a-2", "uid-web")},
+			{replay.TypeDeleted, object("a-1", "uid-web")}, {replay.TypeAdded, object("a-1", "uid-web")},
+			{replay.TypeDeleted, object("a-0", "uid-web")}, {replay.TypeAdded, object("a-0", "uid-web")},
+		}, nil},
+		{"four are made, and then deleted, as an autoscaler does", []step{
+			{replay.TypeAdded, object("x1", "uid-web")}, {replay.TypeAdded, object("x2", "uid-web")}, {replay.TypeAdded, object("x3", "uid-web")}, {replay.TypeAdded, object("x4", "uid-web")},
+			{replay.TypeDeleted, object("x1", "uid-web")}, {replay.TypeDeleted, object("x2", "uid-web")}, {replay.TypeDeleted, object("x3", "uid-web")}, {replay.TypeDeleted, object("x4", "uid-web")},
+		}, nil},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			r := newRecording(t)
+			r.object(replay.TypeListItem, "Deployment", deployment("web", 1, 1, 1, 1, ""))
+			for _, s := range row.steps {
+				if s.typ == replay.TypeDeleted {
+					r.wait(time.Second)
+				}
+				r.object(s.typ, "ConfigMap", s.text)
+			}
+			var got []string
+			for _, one := range r.summarize().Recreations {
+				owner := ""
+				if one.Owner != nil {
+					owner = one.Owner.Name
+				}
+				got = append(got, fmt.Sprintf("%s %d %d %d %s %s %s", one.Object.Name, one.Names, one.Made, one.Deleted, time.Duration(one.Lived), owner, one.OwnerUID))
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -106,6 +106,15 @@ func TestChanges(t *testing.T) {
 			false, &ObjectChange{Fields: []inspect.Change{{Path: "data.a", Old: inspect.HiddenValue, New: inspect.HiddenValue}}},
 		},
 		{
+			"the order of conditions alone", "Pod", pod("", `,"status":{"conditions":[{"type":"A"},{"type":"B"}]}`), pod("", `,"status":{"conditions":[{"type":"B"},{"type":"A"}]}`),
+			false, &ObjectChange{Only: OnlyOrder, Fields: []inspect.Change{{Path: "status.conditions", Old: []any{"A", "B"}, New: []any{"B", "A"}}}},
+		},
+		{
+			"the order of conditions, of which one changes", "Pod", pod("", `,"status":{"n":1,"conditions":[{"type":"A"},{"type":"B"}]}`),
+			pod("", `,"status":{"n":2,"conditions":[{"type":"B"},{"type":"A"}]}`), false,
+			&ObjectChange{Fields: []inspect.Change{{Path: "status.n", Old: int64(1), New: int64(2)}}},
+		},
+		{
 			"other white space is no change", "Pod", pod("", `,"spec":{"a":1}`), pod("", `,"spec": {"a" : 1 }`), false, nil,
 		},
 		{

@@ -147,7 +147,7 @@ func ownerOfChanges(after *document, d difference) *inspect.Writer {
 	if raw == nil || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	changes, err := d.changes(false)
+	changes, _, err := d.changes(false, false)
 	if err != nil {
 		return nil
 	}

@@ -93,6 +93,13 @@ func (p *printer) parts(e *timeline.Entry, c *timeline.ObjectChange) []string {
 	if c.DeletionRequested {
 		out = append(out, detail{p.palette.Change("deletion requested"), alwaysShown})
 	}
+	if c.Only != "" {
+		out = append(out, detail{p.palette.Change(onlyTexts[c.Only] + " only"), alwaysShown})
+		for _, f := range c.Fields {
+			add(telling, render.Cut(f.String(), 2*maxMessage))
+		}
+		return p.shortened(out)
+	}
 	for _, text := range setTexts(c, whole) {
 		add(alwaysShown, text)
 	}

@@ -58,8 +58,11 @@ func (s *summary) write(sum *timeline.Summary) error {
 		{"", []string{"KIND", "EXISTING", "ADDED", "MODIFIED", "DELETED"}, kindRows(sum, s.o.verbose), 0},
 		{"time to ready", []string{"WORKLOAD", "SINCE", "AT", "TOOK", "IDLE", "END"}, readinessRows(sum), 0},
 		{"alternating", []string{"OBJECT", "FIELD", "RETURNS", "VALUES"}, flappingRows(sum), 0},
+		{"written without a change", []string{"OBJECT", "WRITES", "A MINUTE", "ONLY", "FIELDS", "BY"}, rewriteRows(sum), 0},
+		{"made and deleted", []string{"OBJECT", "MADE", "DELETED", "A MINUTE", "LIVED", "BY", "OWNER"},
+			recreationRows(sum), 0},
 		{"restarts", []string{"OBJECT", "CONTAINER", "RESTARTS", "LAST"}, restartRows(sum), 0},
-		{"changed most", []string{"OBJECT", "CHANGES", "A MINUTE"}, objectRows(sum), sum.MoreObjects},
+		{"changed most", []string{"OBJECT", "CHANGES", "OF SPEC", "A MINUTE"}, objectRows(sum), sum.MoreObjects},
 		{"wrote most", []string{"WRITER", "CHANGES", "A MINUTE", "OBJECTS"}, writerRows(sum), sum.MoreWriters},
 		{"controllers", []string{"CONTROLLER", "RECONCILES", "FAILED", "PUT OFF", "WRITES", "REFUSED"},
 			controllerRows(sum), 0},
@@ -228,6 +231,49 @@ func flappingRows(sum *timeline.Summary) [][]render.Cell {
 // maxFlapText bounds what is shown of a value that alternates.
 const maxFlapText = 32
 
+// onlyTexts are the values of timeline.Only in words.
+var onlyTexts = map[timeline.Only]string{
+	timeline.OnlyOrder: "order", timeline.OnlyTimes: "times", timeline.OnlyOrderAndTimes: "order and times",
+}
+
+func rewriteRows(sum *timeline.Summary) [][]render.Cell {
+	var out [][]render.Cell
+	for i := range sum.Rewrites {
+		r := &sum.Rewrites[i]
+		out = append(out, plain(qualified(&r.Object), number(r.Writes), rateText(r.PerMinute), onlyTexts[r.Only],
+			strings.Join(r.Fields, ", "), writersText(r.Writers)))
+	}
+	return out
+}
+
+func recreationRows(sum *timeline.Summary) [][]render.Cell {
+	var out [][]render.Cell
+	for i := range sum.Recreations {
+		r := &sum.Recreations[i]
+		name, owner, tone := qualified(&r.Object), "-", render.TonePlain
+		if r.Names > 1 {
+			name += fmt.Sprintf(" and %s", cli.Plural(r.Names-1, "other"))
+		}
+		if r.Owner != nil {
+			owner = r.Owner.Kind + "/" + r.Owner.Name
+		}
+		if r.OwnerUID != "" {
+			owner, tone = owner+": its uid is not that of the reference, so what it owns is deleted", render.ToneTrouble
+		}
+		row := plain(name, number(r.Made), number(r.Deleted), rateText(r.PerMinute), took(r.Lived), writersText(r.Writers), "")
+		row[len(row)-1] = render.Cell{Text: owner, Tone: tone}
+		out = append(out, row)
+	}
+	return out
+}
+
+func writersText(names []string) string {
+	if len(names) == 0 {
+		return "(not known)"
+	}
+	return strings.Join(names, " and ")
+}
+
 func restartRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Restarts {
@@ -245,7 +291,7 @@ func objectRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Objects {
 		o := &sum.Objects[i]
-		out = append(out, plain(qualified(&o.Object), number(o.Changes), rateText(o.PerMinute)))
+		out = append(out, plain(qualified(&o.Object), number(o.Changes), number(o.SpecChanges), rateText(o.PerMinute)))
 	}
 	return out
 }
