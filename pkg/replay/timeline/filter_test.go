@@ -191,3 +191,49 @@ func TestUnknownKinds(t *testing.T) {
 		t.Error("there are two namespaces")
 	}
 }
+
+func TestFindAbsent(t *testing.T) {
+	r := newRecording(t)
+	r.object(replay.TypeListItem, "Deployment", deployment("web", 1, 1, 1, 1, ""))
+	r.object(replay.TypeListItem, "Pod", `{"metadata":{"name":"web-1","namespace":"shop","uid":"p","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5f","uid":"rs"}]}}`)
+	r.object(replay.TypeListItem, "Node", `{"metadata":{"name":"n1","uid":"n"}}`)
+	r.object(replay.TypeListItem, "Event", `{"metadata":{"name":"e","namespace":"shop","uid":"e"},"involvedObject":{"apiVersion":"v1","kind":"Service","name":"svc","namespace":"shop"}}`)
+	r.object(replay.TypeListItem, "Namespace", `{"metadata":{"name":"bare","uid":"ns"}}`)
+	for _, row := range []struct {
+		reason string
+		filter Filter
+		want   Absent
+	}{
+		{"an object that there is", Filter{Objects: []Name{{Kind: "deploy", Name: "web"}}}, Absent{}},
+		{
+			"a name that there is not", Filter{Objects: []Name{{Kind: "deploy", Name: "wbe"}}},
+			Absent{Objects: []AbsentObject{{Name{Kind: "deploy", Name: "wbe"}, []string{"web"}}}},
+		},
+		{
+			"one of another kind", Filter{Objects: []Name{{Kind: "pods", Name: "web"}, {Kind: "deploy", Name: "web"}}},
+			Absent{Objects: []AbsentObject{{Name{Kind: "pods", Name: "web"}, []string{"web-1"}}}},
+		},
+		{
+			"one in another namespace", Filter{Namespace: "shop", Objects: []Name{{Kind: "pods", Namespace: "bare", Name: "web-1"}}},
+			Absent{Objects: []AbsentObject{{Name{Kind: "pods", Namespace: "bare", Name: "web-1"}, []string{"web-1"}}}},
+		},
+		{"what Events are about", Filter{Objects: []Name{{Kind: "svc", Name: "svc"}}}, Absent{}},
+		{"an object that is cluster-scoped", Filter{Objects: []Name{{Kind: "node", Namespace: "shop", Name: "n1"}}}, Absent{}},
+		{"the root of a tree that only its dependents name", Filter{Tree: NewTree([]Name{{Kind: "rs", Name: "web-5f"}})}, Absent{}},
+		{
+			"a root that there is not", Filter{Tree: NewTree([]Name{{Kind: "deploy", Name: "webb"}})},
+			Absent{Objects: []AbsentObject{{Name{Kind: "deploy", Name: "webb"}, []string{"web"}}}},
+		},
+		{"a namespace", Filter{Namespace: "shop"}, Absent{}},
+		{"a namespace without objects", Filter{Namespace: "bare"}, Absent{}},
+		{"a namespace that there is not", Filter{Namespace: "shp"}, Absent{Namespace: "shp", Namespaces: []string{"bare", "shop"}}},
+	} {
+		if err := r.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := FindAbsent(&r.Memory, row.filter)
+		if diff := cmp.Diff(row.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", row.reason, err, diff)
+		}
+	}
+}

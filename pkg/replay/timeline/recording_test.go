@@ -39,7 +39,7 @@ func (r *recording) stream(group, version, kind, resource string) int {
 	n := len(r.streams) + 1
 	r.streams[kind] = n
 	r.Append(&replay.Record{Time: r.now, Type: replay.TypeStream, Stream: n, NewStream: &replay.Stream{
-		Number: n, Group: group, Version: version, Kind: kind, Resource: resource, Namespaced: kind != "Node", HasStatus: true,
+		Number: n, Group: group, Version: version, Kind: kind, Resource: resource, Namespaced: kind != "Node" && kind != "Namespace", HasStatus: true,
 	}})
 	return n
 }
@@ -52,6 +52,7 @@ var kinds = map[string]replay.Stream{
 	"Secret":     {Version: "v1", Resource: "secrets"},
 	"ConfigMap":  {Version: "v1", Resource: "configmaps"},
 	"Node":       {Version: "v1", Resource: "nodes"},
+	"Namespace":  {Version: "v1", Resource: "namespaces"},
 	"Event":      {Version: "v1", Resource: "events"},
 	"Lease":      {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }

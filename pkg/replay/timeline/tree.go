@@ -92,15 +92,22 @@ func (t *Tree) Scan(source replay.Source) error {
 
 // eachRecord calls f for each record until the end.
 func eachRecord(source replay.Source, f func(*replay.Record)) error {
+	return eachRecordUntil(source, func(r *replay.Record) bool {
+		f(r)
+		return false
+	})
+}
+
+// eachRecordUntil calls f for each record until it returns true, or until the end.
+func eachRecordUntil(source replay.Source, f func(*replay.Record) bool) error {
 	for {
 		r, err := source.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
+		if err != nil || f(r) {
 			return err
 		}
-		f(r)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,6 +28,30 @@ func Section(f *pflag.Flag) string {
 		return titles[0]
 	}
 	return ""
+}
+
+// RefuseEmpty makes empty values of flags errors. A script whose variable is not set gives them, and would else go on
+// without what the flag is for.
+func RefuseEmpty(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		flag := flags.Lookup(name)
+		list, _ := flag.Value.(pflag.SliceValue)
+		flag.Value = &notEmpty{flag.Value, list}
+	}
+}
+
+// notEmpty is a value, which may be a list, that cannot be empty.
+type notEmpty struct {
+	pflag.Value
+	pflag.SliceValue // nil if the value is no list
+}
+
+// Set implements pflag.Value.
+func (v *notEmpty) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("it is empty; is a variable not set?")
+	}
+	return v.Value.Set(text)
 }
 
 // Runner is the options of a command, complete and valid.

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,7 +56,10 @@ func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 	if elsewhere := c.namespacesWith(ctx, t); len(elsewhere) > 0 {
 		return cli.WithHint(err, "there is one in namespace "+cli.Enumerate(elsewhere)+": select it by -n")
 	}
-	return cli.WithHint(err, cmp.Or(c.MissingNamespace(ctx, t.Namespace), c.nearest(ctx, t)))
+	if known, missing := c.lacksNamespace(ctx, t.Namespace); missing {
+		return cli.WithHint(err, cli.Suggestion(t.Namespace, known, fmt.Sprintf("there is no namespace %q", t.Namespace)))
+	}
+	return cli.WithHint(err, c.nearest(ctx, t))
 }
 
 // nearest returns a hint that offers objects of the same kind with similar names; empty if there are none.
@@ -77,17 +79,26 @@ func (c *Cluster) namespacesWith(ctx context.Context, t Target) []string {
 	return out
 }
 
-// MissingNamespace returns a hint that a namespace does not exist; empty if it does, or if that cannot be read.
-func (c *Cluster) MissingNamespace(ctx context.Context, name string) string {
+// CheckNamespace returns an error if a namespace does not exist. It is nil if the namespace does, if that cannot be
+// read, and for an empty name. It sends a request: a command that has found an object in the namespace need not call it.
+func (c *Cluster) CheckNamespace(ctx context.Context, name string) error {
+	known, missing := c.lacksNamespace(ctx, name)
+	if !missing {
+		return nil
+	}
+	return cli.WithHint(fmt.Errorf("there is no namespace %q", name), cli.Suggestion(name, known, ""))
+}
+
+// lacksNamespace reports whether a namespace does not exist, as far as that can be read, and returns those that do.
+func (c *Cluster) lacksNamespace(ctx context.Context, name string) (known []string, missing bool) {
 	kind, ok, err := c.Kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	if err != nil || !ok || name == "" {
-		return ""
+		return nil, false
 	}
 	if _, err := c.Reader.Metadata(ctx, kind, "", name); !apierrors.IsNotFound(err) {
-		return ""
+		return nil, false
 	}
-	known := c.names(ctx, NewTarget(kind, "", ""))
-	return cli.Suggestion(name, known, fmt.Sprintf("there is no namespace %q", name))
+	return c.names(ctx, NewTarget(kind, "", "")), true
 }
 
 // names returns the names of the objects of a target, sorted; none if they cannot be listed.

@@ -45,6 +45,7 @@ func NewManifestFlags(usage string) *ManifestFlags {
 // AddTo adds the flags to a set.
 func (f *ManifestFlags) AddTo(flags *pflag.FlagSet) {
 	f.flags.AddFlags(flags)
+	cli.RefuseEmpty(flags, "filename", "kustomize")
 	flags.Lookup("recursive").Usage = "read the directories of -f with all that is below them"
 	_ = flags.SetAnnotation("kustomize", cobra.BashCompSubdirsInDir, []string{}) // it is there
 	flags.Lookup("kustomize").Usage = "build this kustomization and use what comes out; not together with -f or -R"

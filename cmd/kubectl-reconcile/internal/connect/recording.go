@@ -64,6 +64,7 @@ func (f *Flags) AddRecordingFlags(cmd *cobra.Command, open RecordingOpener, sour
 	flags.StringArrayVar(&f.Recording.Files, "from", nil,
 		"read this `file` in the place of a cluster: a recording of the command record, or what kubectl has printed; "+
 			"- is stdin")
+	cli.RefuseEmpty(flags, "from")
 	f.Recording.AddAt(flags)
 	cli.CompleteFiles(cmd, "from")
 	cli.CompleteInOrder(cmd, "at", f.OfferMoments())

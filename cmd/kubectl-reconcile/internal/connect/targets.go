@@ -192,6 +192,16 @@ func NewTarget(kind cluster.Kind, namespace, name string) Target {
 	return Target{cluster.Target{Kind: kind, Namespace: namespace}, name}
 }
 
+// NamespaceOf returns the namespace of targets; empty if they are cluster-scoped, or in all namespaces.
+func NamespaceOf(targets []Target) string {
+	for _, t := range targets {
+		if t.Namespace != "" {
+			return t.Namespace
+		}
+	}
+	return ""
+}
+
 // appendTarget appends a target to a list unless the list has it.
 func appendTarget(list []Target, one Target) []Target {
 	same := func(t Target) bool {

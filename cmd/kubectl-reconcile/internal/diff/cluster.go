@@ -87,6 +87,15 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 			return nil, o.cluster.ExplainReadError(t, err)
 		}
 	}
+	if len(a.targets)+len(tried) == 0 && !o.all {
+		namespace := o.namespace
+		if len(a.kinds) > 0 {
+			namespace = connect.NamespaceOf(a.kinds)
+		}
+		if err := checkNamespace(ctx, opened, copied, namespace); err != nil {
+			return nil, err
+		}
+	}
 	job := &copyJob{copied: copied}
 	job.asked = func(context.Context, *runlocal.Session) (asked, []plan.ObjectID, error) {
 		return a, a.inCopy(copied), nil
@@ -101,6 +110,14 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 		o.applyTried(job, tried, pruned)
 	}
 	return job, nil
+}
+
+// checkNamespace returns an error if a namespace does not exist of which a copy has no object.
+func checkNamespace(ctx context.Context, opened *connect.Cluster, copied *seed.Copy, name string) error {
+	if slices.ContainsFunc(copied.Objects, func(o seed.Object) bool { return o.Namespace == name }) {
+		return nil
+	}
+	return opened.CheckNamespace(ctx, name)
 }
 
 // applyTried sets the change of a plan: what the cluster has answered is applied, and what is pruned is deleted.

@@ -124,6 +124,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.from, "from", nil,
 		"begin with the objects of these files, directories, URLs or recordings, in the place of a cluster; "+
 			"- is stdin")
+	cli.RefuseEmpty(flags, "from")
 	flags.StringVar(&f.at, "at", "",
 		"with --from, begin with what a recording has at this `moment`: a time, +90s after the beginning, "+
 			"-2m before the end, #n for record n, a resourceVersion, start or end; by default end")

@@ -161,20 +161,26 @@ func (o *Options) Run(ctx context.Context) error {
 		if printErr := o.print(ctx, opened, sorted); printErr != nil {
 			return errors.Join(printErr, err)
 		}
-	case err == nil && (o.output == "json" || o.output == "yaml"):
-		return o.printDocument(lists)
 	case err == nil:
-		o.explainEmpty(ctx, opened)
+		return o.explainEmpty(ctx, opened, lists, targets)
 	}
 	return err
 }
 
-// explainEmpty writes that there is nothing to show, as kubectl does.
-func (o *Options) explainEmpty(ctx context.Context, opened *connect.Cluster) {
-	if o.targets.AllNamespaces {
-		fmt.Fprintln(o.streams.ErrOut, "No resources found")
-		return
+// explainEmpty writes that there is nothing to show, as kubectl does. A namespace that does not exist is an error.
+func (o *Options) explainEmpty(
+	ctx context.Context, opened *connect.Cluster, lists []objectList, targets []connect.Target,
+) error {
+	if err := opened.CheckNamespace(ctx, connect.NamespaceOf(targets)); err != nil {
+		return err
 	}
-	fmt.Fprintf(o.streams.ErrOut, "No resources found in %s namespace.\n", o.connection.Namespace)
-	cli.PrintHint(o.streams.ErrOut, opened.MissingNamespace(ctx, o.connection.Namespace))
+	switch {
+	case o.output == "json" || o.output == "yaml":
+		return o.printDocument(lists)
+	case o.targets.AllNamespaces:
+		fmt.Fprintln(o.streams.ErrOut, "No resources found")
+	default:
+		fmt.Fprintf(o.streams.ErrOut, "No resources found in %s namespace.\n", o.connection.Namespace)
+	}
+	return nil
 }

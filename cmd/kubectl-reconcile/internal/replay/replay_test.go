@@ -390,6 +390,9 @@ func TestRefusals(t *testing.T) {
 		{"an unknown kind", []string{file, "--kind", "deploymnt"}, "error: the recording has no kind \"deploymnt\"\nhint: did you mean deployment or deployments?\n"},
 		{"a kind that is like none", []string{file, "--kind", "xyzzy"}, "error: the recording has no kind \"xyzzy\"\nhint: it has deployments.apps, replicasets.apps, pods, events\n"},
 		{"the kind of an object", []string{file, "--tree", "dep/web"}, "error: the recording has no kind \"dep\"\nhint: did you mean deploy or deployment or deployments?\n"},
+		{"an object that is not there", []string{file, "--object", "deploy/webb"}, "error: the recording has no \"deploy/webb\"\nhint: did you mean web?\n"},
+		{"the root of a tree", []string{file, "--tree", "deploy/other", "--summary"}, "error: the recording has no \"deploy/other\"\n"},
+		{"a namespace", []string{file, "-n", "shp"}, "error: the recording has nothing of the namespace \"shp\"\nhint: did you mean shop? it has shop\n"},
 		{"no name", []string{file, "--object", "web"}, "error: --object \"web\" must be TYPE/NAME\nhint: for example deploy/web\n"},
 		{"an unknown type", []string{file, "--type", "ADED"}, "error: unknown type \"ADED\"\nhint: did you mean ADDED? there are ADDED, MODIFIED, DELETED, EXISTING, EVENT, RECONCILE, LIST, GAP, ERROR, BEGIN, END, TORN\n"},
 		{"a bad path", []string{file, "--field", "spec[replicas"}, "error: --field: reading the path \"spec[replicas\": a [ is not closed\nhint: for example spec.replicas, spec.template.spec.containers[web].image or metadata.labels[app.kubernetes.io/name]\n"},
@@ -440,7 +443,7 @@ func TestMoments(t *testing.T) {
 		{"until before it", []string{"--until", "2026-01-30T00:00:00Z"}, errorCode, "", "--until: "},
 		{"until after it", []string{"--until", "2027-01-30T00:00:00Z"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", ""},
 		{"no moment", []string{"--until", "tomorrow"}, errorCode, "", `error: --until: parsing the moment "tomorrow": `},
-		{"nothing is selected", []string{"--object", "deploy/other"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", "No changes found that are selected.\n"},
+		{"nothing is selected", []string{"--object", "deploy/web", "--field", "spec.paused"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", "No changes found that are selected.\n"},
 		{"a writer that is not there", []string{"--writer", "kubctl-scale"}, 0, "2026-01-31 UTC\n23:59:58.000  recording of", "hint: did you mean kubectl-scale?"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

@@ -81,6 +81,9 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 		if err := checkKinds(recording, out.Filter, info.Streams); err != nil {
 			return out, err
 		}
+		if err := o.checkNames(recording, out.Filter); err != nil {
+			return out, err
+		}
 		if err := readAhead(recording, &out); err != nil {
 			return out, err
 		}
@@ -127,6 +130,31 @@ func checkKinds(recording replay.Recording, filter timeline.Filter, streams []re
 			return err
 		}
 	}
+}
+
+// checkNames returns an error for objects and a namespace of the filter that the recording does not have.
+func (o *Options) checkNames(recording replay.Recording, filter timeline.Filter) error {
+	if len(filter.Objects) == 0 && filter.Tree == nil && filter.Namespace == "" {
+		return nil
+	}
+	absent, err := timeline.FindAbsent(recording, filter)
+	if err != nil && !isTorn(err) {
+		return err
+	}
+	var errs []error
+	for _, object := range absent.Objects {
+		errs = append(errs, cli.WithHint(fmt.Errorf("the recording has no %q", object.Kind+"/"+object.Name.Name),
+			cli.Suggestion(object.Name.Name, object.Known, "")))
+	}
+	if absent.Namespace != "" {
+		known := "it has " + cli.Enumerate(absent.Namespaces)
+		if len(absent.Namespaces) == 0 {
+			known = "its objects are in none"
+		}
+		errs = []error{cli.WithHint(fmt.Errorf("the recording has nothing of the namespace %q", absent.Namespace),
+			cli.Suggestion(absent.Namespace, absent.Namespaces, known))}
+	}
+	return errors.Join(append(errs, recording.Rewind())...)
 }
 
 func isTorn(err error) bool {
@@ -183,6 +211,15 @@ func (o *Options) conclude(recording replay.Recording, t *timeline.Timeline, sho
 	streams := t.Streams()
 	if err := errUnknownKinds(t.UnknownKinds(), streams); err != nil && len(streams) > 0 {
 		return err
+	}
+	if o.isLive() && len(streams) > 0 {
+		filter := o.narrow.filter
+		if len(o.narrow.trees) > 0 {
+			filter.Tree = timeline.NewTree(o.narrow.trees)
+		}
+		if err := errors.Join(recording.Rewind(), o.checkNames(recording, filter)); err != nil {
+			return err
+		}
 	}
 	if o.output == "" && !o.summary {
 		fmt.Fprintln(o.streams.ErrOut, o.emptyText(t))

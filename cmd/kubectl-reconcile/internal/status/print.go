@@ -1,7 +1,6 @@
 package status
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -130,7 +129,7 @@ func (o *Options) remark(lines []string) {
 }
 
 // explainEmpty writes to stderr that there is nothing to show, of so many objects.
-func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusList) {
+func (r *statusReader) explainEmpty(all int, list *statusList) {
 	if len(list.items) > 0 || r.options.output == "json" || r.options.output == "yaml" {
 		return
 	}
@@ -143,9 +142,6 @@ func (r *statusReader) explainEmpty(ctx context.Context, all int, list *statusLi
 		return
 	}
 	fmt.Fprintf(r.options.streams.ErrOut, "No resources found%s.\n", where)
-	if where != "" {
-		cli.PrintHint(r.options.streams.ErrOut, r.cluster.MissingNamespace(ctx, r.options.connection.Namespace))
-	}
 }
 
 // allIsWell is the sentence for --drifted and --not-ready that found nothing.

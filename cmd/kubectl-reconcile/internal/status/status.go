@@ -207,11 +207,16 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	all := len(list.items)
+	if all == 0 {
+		if err := served.CheckNamespace(ctx, connect.NamespaceOf(targets)); err != nil {
+			return err
+		}
+	}
 	o.choose(list)
 	if printErr := o.print(list); printErr != nil {
 		return errors.Join(printErr, err)
 	}
-	r.explainEmpty(ctx, all, list)
+	r.explainEmpty(all, list)
 	return errors.Join(err, o.verdict(list))
 }
 

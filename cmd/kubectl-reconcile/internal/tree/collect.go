@@ -245,7 +245,8 @@ func (q *query) byFields(ctx context.Context) (map[types.UID]bool, error) {
 	return out, nil
 }
 
-// explainEmpty writes to stderr why there is nothing to show, or returns an error if nothing could be read at all.
+// explainEmpty writes to stderr why there is nothing to show, or returns an error if nothing could be read at all, or if
+// the namespace does not exist.
 func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 	o := q.options
 	missing := graph.Incomplete()
@@ -267,7 +268,9 @@ func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 		fmt.Fprintln(o.streams.ErrOut, "No resources found.")
 		return nil
 	}
+	if err := q.cluster.CheckNamespace(ctx, o.namespace()); err != nil {
+		return err
+	}
 	fmt.Fprintf(o.streams.ErrOut, "No resources found in %s namespace.\n", o.namespace())
-	cli.PrintHint(o.streams.ErrOut, q.cluster.MissingNamespace(ctx, o.namespace()))
 	return nil
 }
