@@ -31,7 +31,7 @@ func printed(t testing.TB, name string) []byte {
 
 func open(t testing.TB, text []byte) *imports.Source {
 	t.Helper()
-	s, err := imports.Open(bytes.NewReader(text))
+	s, err := imports.Open(t.Context(), bytes.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v\n%.1000s", err, text)
 	}

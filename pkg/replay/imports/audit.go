@@ -45,6 +45,9 @@ func (a *audit) add(s *Source, doc *document) error {
 		return doc.errorf("it is no entry of an audit log, as those before it are")
 	}
 	for i := range entries {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		changes, skipped, err := entries[i].changes()
 		if err != nil {
 			return doc.errorf("%w", err)

@@ -23,7 +23,7 @@ func eventsOf(t *testing.T, file, kind string) (events []string, states map[stri
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, err := Open(r)
+	s, err := Open(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

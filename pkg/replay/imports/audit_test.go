@@ -164,7 +164,7 @@ func TestAudit(t *testing.T) {
 		},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			s, err := Open(strings.NewReader(tt.input))
+			s, err := Open(t.Context(), strings.NewReader(tt.input))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ func BenchmarkWatchEvents(b *testing.B) {
 	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := Open(bytes.NewReader(input))
+		s, err := Open(b.Context(), bytes.NewReader(input))
 		for err == nil {
 			_, err = s.Next()
 		}

@@ -26,8 +26,8 @@ const (
 	listPrefix = 4096
 )
 
-// limits are the limits of documents in bytes.
-type limits struct{ document, list int }
+// limits are the limits of documents in bytes, and of what is decompressed to more than maxRatio times its size.
+type limits struct{ document, list, decompressed int }
 
 // document is a document of an input.
 type document struct {

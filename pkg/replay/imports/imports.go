@@ -3,6 +3,7 @@ package imports
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -28,6 +29,7 @@ func (e *UnrecognizedError) Error() string { return "the input is " + e.Content 
 // Source is an input as the records of a recording. It has the records that are certain as soon as the input was read
 // so far. What it returns stays valid.
 type Source struct {
+	ctx    context.Context // ends reading
 	docs   *documentReader
 	read   []*document // documents that were read to recognise the form
 	header replay.Header
@@ -53,11 +55,13 @@ type form interface {
 
 // Open recognises the form of an input, which may be compressed by gzip or zstd, and reads it up to the first document;
 // a list up to the second. The error is ErrEmpty if there is none, and a *UnrecognizedError if the input is of no form
-// that is known. The caller closes r after the last use of the Source.
-func Open(r io.Reader) (*Source, error) { return open(r, limits{document: maxDocument, list: maxList}) }
+// that is known. The caller closes r after the last use of the Source. When ctx is done, reading ends between two objects.
+func Open(ctx context.Context, r io.Reader) (*Source, error) {
+	return open(ctx, r, limits{document: maxDocument, list: maxList, decompressed: maxDecompressed})
+}
 
-func open(r io.Reader, l limits) (*Source, error) {
-	buffered, err := decompress(bufio.NewReaderSize(r, 64<<10))
+func open(ctx context.Context, r io.Reader, l limits) (*Source, error) {
+	buffered, err := decompress(ctx, r, l.decompressed)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func open(r io.Reader, l limits) (*Source, error) {
 	if content := foreignContent(buffered); content != "" {
 		return nil, &UnrecognizedError{content}
 	}
-	s := &Source{docs: &documentReader{r: buffered, limits: l, line: 1}, skipped: map[replay.SkipReason]int64{}}
+	s := &Source{ctx: ctx, docs: &documentReader{r: buffered, limits: l, line: 1}, skipped: map[replay.SkipReason]int64{}}
 	if err := s.recognize(); err != nil {
 		return nil, err
 	}

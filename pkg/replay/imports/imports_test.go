@@ -3,6 +3,7 @@ package imports
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -176,7 +177,7 @@ func TestForms(t *testing.T) {
 		},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
-			s, err := Open(strings.NewReader(tt.input))
+			s, err := Open(t.Context(), strings.NewReader(tt.input))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +223,7 @@ func TestNotImports(t *testing.T) {
 		{"JSON that is none", "{kind: Pod}", "document 1, line 1, offset 1: parsing: invalid character 'k'"},
 		{"the first document is cut off", `{"kind":`, "cut off after record 0"},
 	} {
-		_, err := Open(strings.NewReader(tt.input))
+		_, err := Open(t.Context(), strings.NewReader(tt.input))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.reason, err, tt.want)
 		}
@@ -247,7 +248,7 @@ func TestAsItArrives(t *testing.T) {
 			_ = w.Close()
 		}()
 		next <- 1
-		s, err := Open(r)
+		s, err := Open(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func TestCompressed(t *testing.T) {
 		{"gzip that is cut off", gz.Bytes()[:gz.Len()-9], true},
 		{"zstd that is cut off", zst.Bytes()[:zst.Len()-9], true},
 	} {
-		s, err := Open(bytes.NewReader(tt.input))
+		s, err := Open(t.Context(), bytes.NewReader(tt.input))
 		if err != nil {
 			if !tt.torn {
 				t.Errorf("%s: %v", tt.reason, err)
@@ -315,7 +316,7 @@ func TestCompressed(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	small := limits{document: 1 << 20, list: 4 << 20}
+	small := limits{document: 1 << 20, list: 4 << 20, decompressed: 2 << 20}
 	big := strings.Repeat("x", small.document)
 	for _, tt := range []struct {
 		reason string
@@ -329,10 +330,63 @@ func TestLimits(t *testing.T) {
 		{"JSON that is nested", endless('['), "it has more than 1 MB"},
 		{"an object that is nested", io.MultiReader(strings.NewReader(`{"a":`), endless('[')), "nested more than 1000 levels"},
 		{"YAML that is nested", strings.NewReader("a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000)), "nested more than 1000 levels"},
+		{"what decompresses to much more, by gzip", zipped(t, 3<<20), "it decompresses to more than 2 MB, over 50 times its size"},
+		{"what decompresses to much more, by zstd", zstdOf(t, 3<<20), "it decompresses to more than 2 MB, over 50 times its size"},
 		{"YAML whose aliases multiply", strings.NewReader(laughs()), "parsing as YAML"},
 	} {
-		if _, err := open(tt.input, small); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := open(t.Context(), tt.input, small); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %.200v, want %q", tt.reason, err, tt.want)
+		}
+	}
+}
+
+// blanksBefore is an object after so many blanks.
+func blanksBefore(n int) string { return strings.Repeat(" ", n) + `{"kind":"Pod"}` }
+
+func zipped(t *testing.T, blanks int) io.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write([]byte(blanksBefore(blanks))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+func zstdOf(t *testing.T, blanks int) io.Reader {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	return bytes.NewReader(w.EncodeAll([]byte(blanksBefore(blanks)), nil))
+}
+
+// TestInterrupted: reading ends between two objects of a list, and while an input is decompressed.
+func TestInterrupted(t *testing.T) {
+	items := strings.Repeat(`,{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"1"}}`, 1000)[1:]
+	for _, row := range []struct{ reason, input string }{
+		{"a list", `{"apiVersion":"v1","kind":"List","items":[` + items + `]}`},
+		{"objects", strings.ReplaceAll(items, "},{\"api", "}\n{\"api")},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := Open(ctx, strings.NewReader(row.input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		for err == nil {
+			_, err = s.Next()
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", row.reason, err)
+		}
+		if _, err := Open(ctx, zipped(t, 100_000)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", row.reason, err)
 		}
 	}
 }
@@ -368,7 +422,7 @@ func TestTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(bytes.NewReader(input))
+		s, err := Open(t.Context(), bytes.NewReader(input))
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -449,7 +503,7 @@ func fuzz(f *testing.F, form replay.Imported, inputs ...string) {
 		f.Add([]byte(input))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		s, err := Open(bytes.NewReader(input))
+		s, err := Open(t.Context(), bytes.NewReader(input))
 		if err != nil || form != "" && s.Header().Imported != form {
 			return
 		}

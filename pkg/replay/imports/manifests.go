@@ -27,7 +27,7 @@ func newManifests() *manifests {
 	return &manifests{objects: *newObjects(), versions: map[string]string{}}
 }
 
-func (f *manifests) add(_ *Source, doc *document) error {
+func (f *manifests) add(s *Source, doc *document) error {
 	e, err := parseEnvelope(doc)
 	if err != nil {
 		return err
@@ -40,6 +40,9 @@ func (f *manifests) add(_ *Source, doc *document) error {
 		f.versions[kind.String()] = e.Metadata.ResourceVersion
 	}
 	for _, text := range texts {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		o, err := parseObject(text, kind)
 		if err != nil {
 			return doc.errorf("%w", err)

@@ -27,6 +27,9 @@ func (f *objects) add(s *Source, doc *document) error {
 		return err
 	}
 	for _, text := range texts {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		o, err := parseObject(text, kind)
 		if err != nil {
 			return doc.errorf("%w", err)

@@ -110,7 +110,7 @@ func openPipe(ctx context.Context, in io.Reader, name string, closeIn func() err
 		p.close()
 		return closeIn()
 	}
-	source, err := openReader(p)
+	source, err := openReader(ctx, p)
 	if err != nil {
 		return nil, errors.Join(openingError(name, err), closeAll())
 	}
@@ -133,11 +133,11 @@ func openFile(f file, size int64) (replay.Source, error) {
 	} else if beginsRecording(start[:n]) {
 		return replay.Open(f, size, replay.ReaderOptions{})
 	}
-	return openReader(f)
+	return openReader(f.ctx, f)
 }
 
 // openReader returns the source that a reader has.
-func openReader(r io.Reader) (replay.Source, error) {
+func openReader(ctx context.Context, r io.Reader) (replay.Source, error) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
 	start, err := buffered.Peek(1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -148,7 +148,7 @@ func openReader(r io.Reader) (replay.Source, error) {
 			return replay.NewStreamReader(buffered, replay.ReaderOptions{})
 		}
 	}
-	return imports.Open(buffered)
+	return imports.Open(ctx, buffered)
 }
 
 // recordingStart is the first byte of a recording.
