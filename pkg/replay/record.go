@@ -154,8 +154,10 @@ type GapReason string
 const (
 	// GapWatchExpired means that the server no longer had the events since the last one: 410.
 	GapWatchExpired GapReason = "WatchExpired"
-	// GapUnreachable means that the server could not be reached, or refused the requests.
+	// GapUnreachable means that the server could not be reached. GapRefused means that it answered with errors: it
+	// refused the requests, or failed.
 	GapUnreachable GapReason = "Unreachable"
+	GapRefused     GapReason = "Refused"
 	// GapSleep means that the recorder was stopped for longer than it takes to notice, such as by a laptop that slept.
 	// The gap of all streams is complete: what the server no longer had is in gaps of streams. One of a single stream
 	// means that the server was not heard from again before the recording ended.

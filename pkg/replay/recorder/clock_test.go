@@ -317,3 +317,54 @@ func TestServerThatExpiresEveryWatch(t *testing.T) {
 		t.Errorf("%d lists in a minute:\n%s", lists, allLines(records))
 	}
 }
+
+// TestWatchesThatDoNotWork: lists work, and watches are accepted, and what they have is of no use. Such a server is not
+// asked without a pause, the trouble is reported once, and over once events can be used again.
+func TestWatchesThatDoNotWork(t *testing.T) {
+	const named = `{"kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"%s"}}`
+	for _, row := range []struct {
+		reason, watch string
+		listed        bool // a list is needed again and again
+	}{
+		{"an ERROR", `{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`, true},
+		{"an unknown type", `{"type":"CHANGED","object":` + fmt.Sprintf(named, "6") + `}`, false},
+		{"an object without a name", `{"type":"ADDED","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"6"}}}`, false},
+		{"an object without a resource version", `{"type":"ADDED","object":` + fmt.Sprintf(named, "") + `}`, false},
+		{"no JSON", `<html>`, false},
+		{"the same event again and again", `{"type":"ADDED","object":` + fmt.Sprintf(named, "5") + `}`, false},
+		{"nothing", ``, false},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			requests, lists := 0, 0
+			var notes []string
+			inBubble(t, func(q *quiet, r *Recorder, _ *shiftedClock) {
+				r.troubles.mu.Lock()
+				r.troubles.notify = func(trouble Trouble) { notes = append(notes, trouble.Message) }
+				r.troubles.mu.Unlock()
+				q.answer(func(req *http.Request) (*http.Response, error) {
+					requests++
+					body := row.watch + "\n"
+					if req.URL.Query().Get("watch") == "" {
+						lists++
+						body = `{"metadata":{"resourceVersion":"5"},"items":[]}`
+					}
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+				})
+				_ = q.watch(0).Close()
+				sleep(time.Minute)
+				if requests > 60 || requests < 15 || (lists > 0) != row.listed {
+					t.Errorf("%d requests in a minute, %d of them lists", requests, lists)
+				}
+				if got := r.Troubles(); len(notes) != 1 || notes[0] == "" || len(got) != 1 || !got[0].Listed || got[0].Watched {
+					t.Errorf("troubles %+v, notes %q", got, notes)
+				}
+				q.answer(nil)
+				sleep(time.Minute)
+				q.send(t, `{"type":"ADDED","object":`+fmt.Sprintf(named, "9")+`}`)
+				if got := r.Troubles(); len(notes) != 2 || notes[1] != "" || len(got) != 0 {
+					t.Errorf("troubles %+v, notes %q", got, notes)
+				}
+			})
+		})
+	}
+}

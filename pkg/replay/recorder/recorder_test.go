@@ -303,7 +303,7 @@ func TestErrorEvent(t *testing.T) {
 	r.sink.await("a", func(all []*replay.Record) bool { return hasLine(all, "ADDED a relisted") })
 	r.end()
 	want := []string{
-		"STREAM configmaps", "LIST BEGIN", "LIST END", "ERROR", "ERROR", "GAP Unreachable complete=false", "LIST BEGIN",
+		"STREAM configmaps", "LIST BEGIN", "LIST END", "ERROR", "ERROR", "GAP Refused complete=false", "LIST BEGIN",
 		"ADDED a relisted", "LIST END", "END interrupted",
 	}
 	if diff := cmp.Diff(want, lines(r.sink.all())); diff != "" {
@@ -362,7 +362,7 @@ func TestRevoked(t *testing.T) {
 	r.sink.awaitLine("ADDED b")
 	r.end()
 	want := []string{
-		"STREAM configmaps", "LIST BEGIN", "LIST END", "ADDED a", "ERROR", "GAP Unreachable complete=true", "ADDED b",
+		"STREAM configmaps", "LIST BEGIN", "LIST END", "ADDED a", "ERROR", "GAP Refused complete=true", "ADDED b",
 		"END interrupted",
 	}
 	if diff := cmp.Diff(want, lines(r.sink.all())); diff != "" {

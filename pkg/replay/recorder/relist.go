@@ -11,6 +11,7 @@ import (
 // listed records a list: the first one as it is, a later one as what differs from what was known.
 func (s *stream) listed(items []apijson.Item, version string) error {
 	j := s.recorder.journal
+	trusted := s.number == 0 || !s.gap.isErring()
 	if s.number == 0 {
 		number, err := j.define(s.definition)
 		if err != nil {
@@ -36,7 +37,9 @@ func (s *stream) listed(items []apijson.Item, version string) error {
 	s.version, s.expired, s.failures, s.distrusted = version, false, 0, false
 	s.hear()
 	s.answered = s.recorder.journal.present()
-	s.recorder.troubles.clear(s)
+	if trusted {
+		s.recorder.troubles.clear(s)
+	}
 	return nil
 }
 

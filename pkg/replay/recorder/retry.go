@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 const (
@@ -57,6 +59,12 @@ func isErrorEvent(err error) bool {
 	return errors.As(err, &e)
 }
 
+// isUnusable reports whether an error is an unusableError.
+func isUnusable(err error) bool {
+	e := unusableError("")
+	return errors.As(err, &e)
+}
+
 // isLost reports whether the server does not have the events since a resource version, or does not know that version
 // itself, as after its store was restored from a backup.
 func isLost(err error) bool {
@@ -68,6 +76,14 @@ func isLost(err error) bool {
 func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsNotAcceptable(err)
+}
+
+// gapReason returns why a gap has begun: by an answer of the server, or because there was none.
+func gapReason(err error) replay.GapReason {
+	if isRefusal(err) || isErrorEvent(err) || isUnusable(err) || apierrors.IsUnauthorized(err) || apierrors.IsInternalError(err) {
+		return replay.GapRefused
+	}
+	return replay.GapUnreachable
 }
 
 // statusJSON returns the Status of an error as the server sent it, or as JSON; nil if the error is not the server's.

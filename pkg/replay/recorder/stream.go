@@ -3,9 +3,12 @@ package recorder
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
@@ -48,11 +51,32 @@ type gap struct {
 	attempt int
 	// connected reports whether there is a watch, watching whether it is counted: not before the gap has ended.
 	connected, watching bool
+	// watched reports whether a watch has worked: it had an event that can be used, or lasted without an error.
+	watched bool
+	// watches counts those that the server has accepted.
+	watches int
+	// erring reports whether watches have failed that the server had accepted: another one is not trusted at once.
+	erring bool
 }
 
 // resumedAfter is how long after a watch was resumed it is taken to be complete if nothing arrives: a server that does
 // not have the events any more says so at once.
 const resumedAfter = time.Second
+
+// trustedAfter is how long a watch must last, after others were accepted and failed, until it is taken to work if it
+// has no event that can be used. A list does not count: one may work while no watch does.
+const trustedAfter = 30 * time.Second
+
+// mostAtOnce is how many watches may end at once, one after the other, before that is a trouble.
+const mostAtOnce = 8
+
+// unusableError is the error of a watch that the server has accepted, and that is of no use.
+type unusableError string
+
+// Error implements error.
+func (e unusableError) Error() string { return string(e) }
+
+const errEndsAtOnce = unusableError("the server ends each watch at once")
 
 // run records until ctx ends, or until it is clear that the selection cannot be recorded.
 func (s *stream) run(ctx context.Context) {
@@ -67,7 +91,10 @@ func (s *stream) run(ctx context.Context) {
 		case err == nil && progressed:
 			continue
 		case err == nil: // a watch that has ended at once for no reason
-			s.failures++
+			if s.failures++; s.failures == mostAtOnce {
+				s.gap.interrupt(true)
+				s.trouble(errEndsAtOnce, false)
+			}
 		case isRefusal(err) && s.number == 0:
 			s.trouble(err, true)
 			return
@@ -112,6 +139,7 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 	r := s.recorder
 	began := r.options.Clock.Now()
 	connected := false
+	var problem error // of an event
 	err = s.api.watch(ctx, &s.selection, s.version, func() {
 		connected = true
 		if s.unaccepted {
@@ -125,13 +153,23 @@ func (s *stream) watch(ctx context.Context) (progressed bool, err error) {
 			return newErrorEvent(bytes.Clone(e.JSON))
 		}
 		s.hear()
-		progressed = true
-		s.failures, s.relists, s.distrusted = 0, 0, false
+		switch unusable := unusable(e); {
+		case unusable != nil:
+			problem = unusable
+			s.gap.interrupt(true)
+			s.trouble(unusable, false)
+		case e.ResourceVersion != s.version:
+			progressed = true
+			s.failures, s.relists, s.distrusted = 0, 0, false
+		}
 		return s.recordEvent(e)
 	})
 	s.disconnected()
+	if err == nil && !progressed {
+		err = problem
+	}
 	s.unaccepted = !connected
-	if !connected || isErrorEvent(err) || r.journal.broken() {
+	if !connected || isErrorEvent(err) || isUnusable(err) || r.journal.broken() {
 		return progressed, err
 	}
 	if err == nil {
@@ -174,12 +212,30 @@ func (s *stream) completeUntil(t time.Time) {
 	}
 }
 
+// unusable returns what is wrong with an event; nil if it can be recorded, and the watch resumed after it.
+func unusable(e *apijson.Event) error {
+	switch known := slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}, e.Type); {
+	case !known:
+		return unusableError(fmt.Sprintf("an event has the unknown type %q", e.Type[:min(len(e.Type), 40)]))
+	case e.Type != "BOOKMARK" && e.Name == "":
+		return unusableError("the object of an event has no name")
+	case e.ResourceVersion == "":
+		return unusableError("the object of an event has no resource version")
+	}
+	return nil
+}
+
 // event returns the record of an event.
 func (s *stream) event(e *apijson.Event) (*replay.Record, error) {
-	if err := s.endGap(true); err != nil {
-		return nil, err
+	if unusable(e) == nil {
+		if err := s.endGap(true); err != nil {
+			return nil, err
+		}
+		if e.ResourceVersion != s.version {
+			s.gap.trust()
+			s.recorder.troubles.clear(s)
+		}
 	}
-	s.recorder.troubles.clear(s)
 	as := replay.TypeAdded
 	switch e.Type {
 	case "ADDED":
@@ -236,7 +292,7 @@ func (s *stream) failed(err error) error {
 	if s.recorder.journal.broken() {
 		return err
 	}
-	s.gap.interrupt()
+	s.gap.interrupt(isErrorEvent(err))
 	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
 	lost := isLost(err) || isErrorEvent(err) && s.distrusted
 	switch {
@@ -251,7 +307,7 @@ func (s *stream) failed(err error) error {
 	}
 	s.failures++
 	s.trouble(err, false)
-	s.beginGap()
+	s.beginGap(err)
 	return nil
 }
 
@@ -264,50 +320,97 @@ func (s *stream) recordError(err error) error {
 
 // trouble reports that the selection cannot be recorded.
 func (s *stream) trouble(err error, ended bool) {
+	incomplete := s.selection.Incomplete(err)
+	if isUnusable(err) {
+		incomplete.Reason = cluster.ReasonUnreadable
+	}
 	s.recorder.troubles.set(s, Trouble{
-		Incomplete: s.selection.Incomplete(err), Listed: s.number != 0, Ended: ended,
+		Incomplete: incomplete, Listed: s.number != 0, Watched: s.gap.hasWatched(), Ended: ended,
 	})
 }
 
-// beginGap begins a gap, or counts one more attempt in it.
-func (s *stream) beginGap() {
+// beginGap begins a gap because of an error, or counts one more attempt in it.
+func (s *stream) beginGap(err error) {
 	if s.number == 0 {
 		return // nothing was recorded that could have a gap
 	}
 	s.gap.mu.Lock()
 	defer s.gap.mu.Unlock()
 	if s.gap.current == nil {
-		s.gap.current = &replay.Gap{Reason: replay.GapUnreachable, Since: s.heard}
+		s.gap.current = &replay.Gap{Reason: gapReason(err), Since: s.heard}
 	}
 	s.gap.current.Attempts++
 }
 
-// interrupt keeps the gap from ending.
-func (g *gap) interrupt() {
+// interrupt keeps the gap from ending. erring is true for a failure of a watch that the server had accepted.
+func (g *gap) interrupt(erring bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.attempt++
+	g.erring = g.erring || erring
 }
 
-// resumed is called when the server has accepted a watch. It ends a gap a little later, unless an error says meanwhile
-// that events are lost.
+// trust remembers that a watch works.
+func (g *gap) trust() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watched, g.erring = true, false
+}
+
+func (g *gap) hasWatched() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.watched
+}
+
+func (g *gap) isErring() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.erring
+}
+
+// resumed is called when the server has accepted a watch. It ends a gap and a trouble a little later, unless an error
+// comes meanwhile.
 func (s *stream) resumed() {
 	s.gap.mu.Lock()
 	defer s.gap.mu.Unlock()
 	s.gap.connected = true
-	current, attempt := s.gap.current, s.gap.attempt
+	s.gap.watches++
+	current, attempt, watch := s.gap.current, s.gap.attempt, s.gap.watches
 	if current == nil {
 		s.gap.watch(s)
-		return
 	}
-	s.recorder.options.Clock.AfterFunc(resumedAfter, func() {
-		s.gap.mu.Lock()
-		defer s.gap.mu.Unlock()
-		if s.gap.current == current && s.gap.attempt == attempt {
-			_ = s.gap.write(s, true) // the journal keeps the error
-			s.recorder.troubles.clear(s)
+	lasts := func(trusted bool) func() {
+		return func() {
+			s.gap.mu.Lock()
+			defer s.gap.mu.Unlock()
+			if s.gap.attempt == attempt {
+				s.lasts(current, trusted, s.gap.connected && s.gap.watches == watch)
+			}
 		}
-	})
+	}
+	if current != nil || !s.gap.watched {
+		s.recorder.options.Clock.AfterFunc(resumedAfter, lasts(false))
+	}
+	if s.gap.erring {
+		s.recorder.options.Clock.AfterFunc(trustedAfter, lasts(true))
+	}
+}
+
+// lasts ends a gap some time after a watch was accepted, if no attempt has failed since. If it is still the same watch,
+// it works: after watches that were erring only if it is trusted. gap.mu must be held.
+func (s *stream) lasts(current *replay.Gap, trusted, same bool) {
+	ended := s.gap.current == current && current != nil
+	if ended {
+		_ = s.gap.write(s, true) // the journal keeps the error
+	}
+	works := same && (trusted || !s.gap.erring)
+	if works {
+		s.gap.watched, s.gap.erring = true, false
+	}
+	if works || ended && !s.gap.erring {
+		s.recorder.troubles.clear(s)
+	}
 }
 
 // watch counts the stream among those that are watched. g.mu must be held.

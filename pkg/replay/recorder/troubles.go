@@ -11,8 +11,8 @@ import (
 type Trouble struct {
 	// Incomplete has the kind, and why. Its Reason is empty if the selection is recorded again.
 	cluster.Incomplete
-	// Listed reports whether the selection was recorded before.
-	Listed bool
+	// Listed reports whether the selection was recorded before: as a list, and if Watched is true as changes, too.
+	Listed, Watched bool
 	// Ended reports whether it is not tried again.
 	Ended bool
 }

@@ -249,7 +249,10 @@ func (o *output) close() error {
 		}
 	}
 	o.grown()
-	return o.closeFile()
+	if o.file == nil {
+		return nil
+	}
+	return errors.Join(recordfile.CheckPath(o.name(), o.file), o.closeFile())
 }
 
 // discard deletes the file, of which nothing is of use.
@@ -261,7 +264,10 @@ func (o *output) discard() error {
 	if recordfile.IsDevice(o.name()) {
 		return err
 	}
-	return errors.Join(err, os.Remove(o.name()))
+	if removed := os.Remove(o.name()); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
 }
 
 func (o *output) closeFile() error {

@@ -41,13 +41,14 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	absent := served.CheckNamespace(ctx, o.what.namespace)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	out, err := openOutput(o.output, head, func() { end(errFull) })
 	if err != nil {
 		return err
 	}
-	r := &recording{Options: o, served: served, selections: selections, out: out, began: o.clock.Now()}
+	r := &recording{Options: o, served: served, selections: selections, out: out, began: o.clock.Now(), absent: absent}
 	return r.run(ctx, end)
 }
 
@@ -98,6 +99,7 @@ type recording struct {
 	recorder   *recorder.Recorder
 	notes      *notes
 	began      time.Time
+	absent     error // that the namespace does not exist; nil if it may
 }
 
 // run records until ctx ends. end ends it.
@@ -116,6 +118,10 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		r.connection.Config.WarningHandler = connect.NewWarnings(r.notes.out)
 	}
 	r.notes.line("%s", r.startLine())
+	if r.absent != nil {
+		r.notes.line("warning: %v yet: nothing of it is recorded until it is created", r.absent)
+		cli.EachHint(r.absent, func(hint *string) { r.notes.line("hint: %s", *hint) })
+	}
 	shown := progress.Show(ctx, r.liveLine())
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -146,7 +152,24 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		err = closed
 	}
 	r.summary(context.Cause(ctx))
-	return err
+	return errors.Join(err, r.unrecorded())
+}
+
+// unrecorded returns an error for each kind of which no list, or no change, could be recorded all the time. What is not
+// permitted was said at the start: it is an error only of a kind that was named.
+func (r *recording) unrecorded() error {
+	named := len(r.what.named) > 0 && !r.what.all()
+	var errs []error
+	for _, t := range r.recorder.Troubles() {
+		switch name := connect.IncompleteName(t.Incomplete); {
+		case t.Watched || t.Ended && !named:
+		case t.Listed:
+			errs = append(errs, fmt.Errorf("no change of %s was recorded: no watch has worked: %s", name, t.Message))
+		default:
+			errs = append(errs, fmt.Errorf("nothing of %s was recorded: %s", name, t.Message))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // endAfter ends the recording after the time of --for.

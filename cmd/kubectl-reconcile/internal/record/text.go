@@ -118,6 +118,8 @@ func gapText(g *recorder.GapSpan, kinds int) string {
 		reason = "the server no longer had the events"
 	case replay.GapSleep:
 		reason = "this machine slept, or the recording was stopped"
+	case replay.GapRefused:
+		reason = "the server answered with errors"
 	case replay.GapUnreachable:
 	}
 	lost := "nothing was lost"

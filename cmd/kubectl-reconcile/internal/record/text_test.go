@@ -51,6 +51,7 @@ func TestGapText(t *testing.T) {
 		want string
 	}{
 		{recorder.GapSpan{Reason: replay.GapUnreachable, Complete: true}, "gap at 03:04:05 for 2s: the server was not reached; nothing was lost"},
+		{recorder.GapSpan{Reason: replay.GapRefused, Complete: true}, "gap at 03:04:05 for 2s: the server answered with errors; nothing was lost"},
 		{recorder.GapSpan{Reason: replay.GapWatchExpired}, "gap at 03:04:05 for 2s: the server no longer had the events; what changed meanwhile is marked as relisted"},
 		{recorder.GapSpan{Reason: replay.GapSleep, Complete: true},
 			"gap at 03:04:05 for 2s: this machine slept, or the recording was stopped; what happened meanwhile was received afterwards"},

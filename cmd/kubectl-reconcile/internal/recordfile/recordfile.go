@@ -117,8 +117,9 @@ rules:
 	return ""
 }
 
-// Create creates a file that only the user can read. It follows no symbolic link. What exists is replaced if force is
-// true; the hint of the error names flag, which makes it so. A named pipe or a device is written to.
+// Create creates a file that only the user can read, and locks it until it is closed. It follows no symbolic link. What
+// exists is replaced if force is true, unless another process writes it; the hint of the error names flag, which makes
+// it so. A named pipe or a device is written to.
 func Create(path string, force bool, flag string) (*os.File, error) {
 	if IsDevice(path) {
 		return os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // G304: the user names it
@@ -126,6 +127,9 @@ func Create(path string, force bool, flag string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && force {
 		if info.IsDir() {
 			return nil, fmt.Errorf("creating the recording: %s is a directory", path)
+		}
+		if info.Mode().IsRegular() && isLocked(path) {
+			return nil, cli.WithHint(fmt.Errorf("%s is being written by another recorder", path), "name another file")
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("replacing the recording: %w", err)
@@ -138,7 +142,34 @@ func Create(path string, force bool, flag string) (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("creating the recording: %w", err)
 	}
+	lock(file) // nothing else has it yet
 	return file, nil
+}
+
+// isLocked reports whether another process has locked a file, as Create does.
+func isLocked(path string) bool {
+	file, err := os.Open(path) //nolint:gosec // G304: the user names it
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	return lock(file)
+}
+
+// CheckPath returns an error if a path does not lead to a file any more that was written under it: what was written is
+// lost when the file is closed. It is nil for a named pipe or a device.
+func CheckPath(path string, file *os.File) error {
+	written, err := file.Stat()
+	if err != nil || !written.Mode().IsRegular() {
+		return err
+	}
+	switch there, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was removed while it was written: what was recorded is lost", path)
+	case err == nil && !os.SameFile(written, there):
+		return fmt.Errorf("%s was replaced while it was written: what was recorded is lost", path)
+	}
+	return nil
 }
 
 // IsDevice reports whether a path is a named pipe or a device, which is written to rather than replaced.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -48,5 +49,59 @@ func TestCreate(t *testing.T) {
 		if old, err := os.ReadFile(path + ".target"); err == nil && string(old) != "old" {
 			t.Errorf("%s: what the link leads to is %q", row.reason, old)
 		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	first, err := Create(path, false, "force")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock(first) {
+		t.Fatal("its own lock is that of another")
+	}
+	if _, err := Create(path, true, "force"); runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another recorder")) {
+		t.Errorf("a file that is being written is replaced: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Create(path, true, "force")
+	if err != nil {
+		t.Fatalf("a file that is complete is not replaced: %v", err)
+	}
+	second.Close()
+}
+
+func TestCheckPath(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		do     func(path string) error
+		want   string
+	}{
+		{"it is there", func(string) error { return nil }, ""},
+		{"it has another name", func(path string) error { return os.Rename(path, path+".1") }, "was removed"},
+		{"it was removed", os.Remove, "was removed"},
+		{"there is another", func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600))
+		}, "was replaced"},
+		{"there is a link to it", func(path string) error {
+			return errors.Join(os.Rename(path, path+".1"), os.Symlink(path+".1", path))
+		}, "was replaced"},
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		file, err := Create(path, false, "force")
+		if err == nil {
+			err = row.do(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckPath(path, file)
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: got %v", row.reason, err)
+		}
+		file.Close()
 	}
 }

@@ -207,6 +207,8 @@ func gapText(e *timeline.Entry) string {
 		text += ": the server no longer had the events"
 	case replay.GapUnreachable:
 		text += ": the server could not be reached"
+	case replay.GapRefused:
+		text += ": the server answered with errors"
 	case replay.GapSleep:
 		text += ": the recorder was stopped"
 	default:

@@ -180,11 +180,12 @@ func (r *recording) close(cause error) error {
 	if err == nil {
 		err = r.writer.Close()
 	}
+	lost := recordfile.CheckPath(r.o.Record.path, r.file)
 	if closed := r.file.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
 		return r.incomplete(err)
 	}
-	return nil
+	return lost
 }
