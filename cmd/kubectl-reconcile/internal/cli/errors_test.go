@@ -36,6 +36,10 @@ func TestPrintError(t *testing.T) {
 		{"lines", errors.New("one\n\n  two\tthree"), "error: one two three\n", "one error, one line"},
 		{"prefixed", errors.New("error: one"), "error: one\n", "some libraries add the prefix"},
 		{"hostile", errors.New("no \x1b[2J\u202ename"), "error: no ^[[2J�name\n", "names come from files"},
+		{
+			"digits", fmt.Errorf("cannot unmarshal number 1%s0 into replicas", strings.Repeat("23", 500_000)),
+			"error: cannot unmarshal number 12323232323232323232… (1000002 digits) into replicas\n", "parsers quote what they read",
+		},
 		{"hostile hint", WithHint(one, "did you mean \x1b[2J?"), "error: one\nhint: did you mean ^[[2J?\n", "and from servers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,11 +51,17 @@ func AppendUnique[T comparable](list []T, one T) []T {
 // MaxNotes bounds the notes with the same cause that are printed below a tree or a table.
 const MaxNotes = 10
 
-// OneLine returns the text of an error on one line, safe for a terminal.
+// OneLine returns the text of an error on one line, safe for a terminal. Of a very long number it has the beginning.
 func OneLine(text string) string {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "error: "), "error ") // some libraries begin with it
+	text = longNumber.ReplaceAllStringFunc(text, func(digits string) string {
+		return fmt.Sprintf("%s… (%d digits)", digits[:20], len(digits))
+	})
 	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
 }
+
+// longNumber matches a number that is longer than any that means something: errors of parsers quote what they read.
+var longNumber = regexp.MustCompile(`[0-9]{100,}`)
 
 // OneLines returns the result of OneLine for each of several texts.
 func OneLines(texts []string) []string {
