@@ -125,6 +125,24 @@ func TestSince(t *testing.T) {
 			  {manager: controller, operation: Update, subresource: status, time: "2026-01-01T00:00:09Z"}]}, status: {observedGeneration: 1}}`,
 			"2026-01-01T00:00:05Z",
 		},
+		{
+			"not before the spec was written that it has, as when a rollout begins",
+			`{metadata: {generation: 2, managedFields: [{manager: kubectl-set, operation: Update, time: "2026-01-01T00:03:00Z", fieldsV1: {f:spec: {}}},
+			  {manager: kubectl-label, operation: Update, time: "2026-01-01T00:05:00Z", fieldsV1: {f:metadata: {}}},
+			  {manager: controller, operation: Update, subresource: status, time: "2026-01-01T00:06:00Z", fieldsV1: {f:status: {}}}]},
+			  status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`,
+			"2026-01-01T00:03:00Z",
+		},
+		{
+			"nor before it was scaled",
+			`{metadata: {generation: 2, managedFields: [{manager: kubectl, operation: Update, subresource: scale, time: "2026-01-01T00:03:00Z", fieldsV1: {f:spec: {}}}]},
+			  status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`,
+			"2026-01-01T00:03:00Z",
+		},
+		{
+			"of what is as its spec requests, since it is", `{metadata: {managedFields: [{manager: a, operation: Update, time: "2026-01-01T00:03:00Z", fieldsV1: {f:spec: {}}}]},
+			  status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`, "2026-01-01T00:00:00Z",
+		},
 		{"the object does not have it", `{status: {conditions: [{type: Ready, status: "True"}]}}`, ""},
 	}
 	for _, tt := range tests {

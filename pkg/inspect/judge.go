@@ -209,6 +209,9 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 			last = c.Since
 		}
 	}
+	if spec := lastSpecWrite(obj); last != nil && spec != nil && last.Before(spec) && r.Status.Status != Current {
+		return spec // what it reports began before the spec that it has
+	}
 	return last
 }
 

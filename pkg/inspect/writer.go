@@ -68,13 +68,18 @@ func (w Writer) when() time.Time {
 	return w.Time.Time
 }
 
-// lastSpecWrite returns when the object itself, not a subresource, was last written; nil if managedFields do not have
-// it.
-func lastSpecWrite(obj metav1.Object) *metav1.Time {
+// lastSpecWrite returns when the spec was last written, or what an entry of managedFields does not tell from it; nil if
+// managedFields do not have times.
+func lastSpecWrite(obj *unstructured.Unstructured) *metav1.Time {
 	var last *metav1.Time
-	for _, w := range writers(obj) {
-		if w.Subresource == "" && w.Time != nil && (last == nil || last.Before(w.Time)) {
-			last = w.Time
+	for _, f := range values(obj.Object).maps("metadata", "managedFields") {
+		when, _ := f.time("time")
+		fields := f.sub("fieldsV1")
+		if when == nil || strings.TrimSpace(f.text("subresource")) == "status" || len(fields) > 0 && fields["f:spec"] == nil {
+			continue
+		}
+		if last == nil || last.Before(when) {
+			last = when
 		}
 	}
 	return last

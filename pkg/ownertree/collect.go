@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -138,11 +139,22 @@ func (b *builder) add(kind cluster.Kind, object *metav1.PartialObjectMetadata) {
 	b.nodes = append(b.nodes, b.node(b.graph.share(kind), object))
 }
 
+// deletionRequested returns when a deletion was requested, nil if it was not: deletionTimestamp is when the grace period
+// ends.
+func deletionRequested(o *metav1.PartialObjectMetadata) *metav1.Time {
+	if o.DeletionTimestamp == nil || o.DeletionGracePeriodSeconds == nil {
+		return o.DeletionTimestamp
+	}
+	const longest = 100 * 365 * 24 * 60 * 60 // seconds; a longer period would overflow a Duration
+	grace := time.Duration(min(max(*o.DeletionGracePeriodSeconds, 0), longest)) * time.Second
+	return &metav1.Time{Time: o.DeletionTimestamp.Add(-grace)}
+}
+
 // node copies what it needs, so that the page that the object came in can go.
 func (b *builder) node(kind *cluster.Kind, o *metav1.PartialObjectMetadata) *Node {
 	n := &Node{
 		Kind: kind, Namespace: b.intern(o.Namespace), Name: o.Name, UID: o.UID,
-		Generation: o.Generation, Created: o.CreationTimestamp, Deleting: o.DeletionTimestamp,
+		Generation: o.Generation, Created: o.CreationTimestamp, Deleting: deletionRequested(o),
 		Labels: b.labelSet(o.Labels),
 	}
 	for _, f := range o.Finalizers {

@@ -8,13 +8,12 @@ package moment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -64,6 +63,11 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 	return r, nil
 }
 
+// pastTimes matches the fields of an object, its status, and an Event whose times are not to come: others are when
+// something ends or is due, such as deletionTimestamp, notAfter or nextScheduleTime.
+var pastTimes = regexp.MustCompile(`"(?:creationTimestamp|time|(?:last|first|event|deprecatedLast|deprecatedFirst)[A-Za-z]*|` +
+	`renewTime|acquireTime|startTime|startedAt|finishedAt|completionTime)"\s*:\s*"(\d{4}-\d\d-\d\d[Tt][0-9:.]+(?:[Zz]|[+-]\d\d:\d\d))"`)
+
 // TimeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
 // object has, or the zero time.
 func TimeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
@@ -74,21 +78,9 @@ func TimeOf(state *replay.State, m replay.Moment) (at time.Time, timed bool) {
 		return state.Time, true
 	}
 	for _, r := range state.Objects() {
-		obj := &metav1.PartialObjectMetadata{}
-		if json.Unmarshal(r.Object, obj) != nil {
-			continue // it is said to be missing
-		}
-		times := []time.Time{obj.CreationTimestamp.Time}
-		if deleting := obj.DeletionTimestamp; deleting != nil {
-			times = append(times, deleting.Time)
-		}
-		for _, entry := range obj.ManagedFields {
-			if entry.Time != nil {
-				times = append(times, entry.Time.Time)
-			}
-		}
-		for _, t := range times {
-			if t.After(at) {
+		for _, m := range pastTimes.FindAllSubmatch(r.Object, -1) {
+			t, err := time.Parse(time.RFC3339, string(m[1]))
+			if err == nil && t.After(at) {
 				at = t
 			}
 		}

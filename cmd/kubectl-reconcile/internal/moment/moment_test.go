@@ -254,6 +254,13 @@ func TestNamedMoments(t *testing.T) {
 	}
 }
 
+// withObject is a recording without times that has one object.
+func withObject(text string) *replay.Memory {
+	m := recordingOf(false)
+	m.Append(&replay.Record{Type: replay.TypeAdded, Stream: 1, Namespace: "shop", Name: "x", Object: []byte(text)})
+	return m
+}
+
 // TestTimes: without times, ages are as of the newest one that an object has.
 func TestTimes(t *testing.T) {
 	for _, row := range []struct {
@@ -268,6 +275,12 @@ func TestTimes(t *testing.T) {
 			"2026-01-01T10:00:03.5Z, 3.5s after the beginning: record 4 of 6 of web.rec"},
 		{"of an object", recordingOf(false, "a", "b"), replay.Moment{},
 			"record 7 of 7 of web.rec, which has no times: ages are as of 2026-01-01T09:01:00Z, the newest time in it"},
+		{"of an Event, which is newer than what it is about", withObject(`{"kind":"Event","metadata":{"name":"e","creationTimestamp":"2026-01-01T09:00:00Z"},"lastTimestamp":"2026-01-01T17:00:00Z"}`),
+			replay.Moment{}, "record 6 of 6 of web.rec, which has no times: ages are as of 2026-01-01T17:00:00Z, the newest time in it"},
+		{"of a condition", withObject(`{"metadata":{"name":"d"},"status":{"conditions":[{"type":"Ready","lastTransitionTime": "2026-01-01T16:00:00+00:00"}]}}`),
+			replay.Moment{}, "record 6 of 6 of web.rec, which has no times: ages are as of 2026-01-01T16:00:00Z, the newest time in it"},
+		{"but not of what is to come", withObject(`{"metadata":{"name":"c","creationTimestamp":"2026-01-01T09:00:00Z","deletionTimestamp":"2026-01-01T09:00:30Z"},"status":{"notAfter":"2027-01-01T09:00:00Z"}}`),
+			replay.Moment{}, "record 6 of 6 of web.rec, which has no times: ages are as of 2026-01-01T09:00:00Z, the newest time in it"},
 		{"none", recordingOf(false), replay.Moment{}, "record 5 of 5 of web.rec, which has no times"},
 	} {
 		state, err := row.m.Seek(row.moment)

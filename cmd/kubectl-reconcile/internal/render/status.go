@@ -273,14 +273,16 @@ func sinceText(t *metav1.Time, now time.Time) string {
 	return age(t.Time, now)
 }
 
-// age returns the time from then to now as kubectl writes it; a dash for the zero time. A time to come is 0s: clocks
-// differ.
+// age returns the time from then to now as kubectl writes it; a dash for the zero time.
 func age(then, now time.Time) string {
 	if then.IsZero() {
 		return "-"
 	}
-	return duration.HumanDuration(max(0, now.Sub(then)))
+	return Age(now.Sub(then))
 }
+
+// Age returns how long ago something was as kubectl writes it. What is to come is 0s: clocks differ.
+func Age(d time.Duration) string { return duration.HumanDuration(max(0, d)) }
 
 // LiveStatusTable is the table of `status` when it is redrawn as objects change. Columns only grow while the terminal
 // keeps its width, so that texts do not move at every event. The zero value is ready to use. It must not be used

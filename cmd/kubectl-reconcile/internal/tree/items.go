@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -182,7 +181,7 @@ func (m itemMaker) age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(m.now.Sub(t.Time))
+	return render.Age(m.now.Sub(t.Time))
 }
 
 // ages of several objects are from the youngest to the oldest.

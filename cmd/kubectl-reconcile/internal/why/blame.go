@@ -14,7 +14,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -137,7 +136,7 @@ func (o *Options) ownerText(owner inspect.FieldOwner, index int, all []inspect.F
 	}
 	text := verb + " " + cmp.Or(owner.Manager, "a manager without a name") + ", " + throughText(owner.Writer)
 	if owner.Time != nil {
-		text += ", " + duration.HumanDuration(o.clock.Now().Sub(owner.Time.Time)) + " ago or before"
+		text += ", " + render.Age(o.clock.Now().Sub(owner.Time.Time)) + " ago or before"
 	}
 	switch owner.Owns {
 	case inspect.OwnsPart:

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -63,7 +62,7 @@ func (v *view) age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(v.now.Sub(t.Time))
+	return render.Age(v.now.Sub(t.Time))
 }
 
 // print writes the diagnosis in the format asked for.
