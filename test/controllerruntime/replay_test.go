@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -81,10 +82,11 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 	return path
 }
 
-// recordOperator records the operator while it works through the life of a Website, and returns the file.
-func recordOperator(t *testing.T, operator string) string {
+// recordOperator records the operator while it works through the life of a Website, and returns the file. Flags are
+// those of the sandbox: with a controller of Deployments, these get ready by themselves.
+func recordOperator(t *testing.T, operator string, deploys bool, flags ...string) string {
 	t.Helper()
-	config := startSandbox(t, apiAlone()...)
+	config := startSandbox(t, flags...)
 	kubeconfig := writeKubeconfig(t, config)
 	file := filepath.Join(t.TempDir(), "website.rec")
 	stopRecorder := start(t, kubeconfig, "kubectl-reconcile", "record", "-A", "-o", file)
@@ -99,22 +101,41 @@ func recordOperator(t *testing.T, operator string) string {
 	create(t, c, blog)
 	eventuallyObject(t, c, blog, wantReady("ContentMissing"))
 	create(t, c, newContent("files"))
-	eventuallyObject(t, c, blog, wantReady("Progressing"))
+	reason := "AllReady"
+	if !deploys {
+		reason = "Progressing"
+	}
+	eventuallyObject(t, c, blog, wantReady(reason))
 	create(t, c, wiki)
-	eventuallyObject(t, c, wiki, wantReady("Progressing"))
+	eventuallyObject(t, c, wiki, wantReady(reason))
 	deployed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "blog", Namespace: namespace}}
-	updateStatus(t, c, deployed, func() {
-		deployed.Status = appsv1.DeploymentStatus{ObservedGeneration: deployed.Generation, Replicas: 1, ReadyReplicas: 1}
-	})
+	if !deploys {
+		updateStatus(t, c, deployed, func() {
+			deployed.Status = appsv1.DeploymentStatus{ObservedGeneration: deployed.Generation, Replicas: 1, ReadyReplicas: 1}
+		})
+	}
 	eventuallyObject(t, c, blog, wantReady("AllReady"))
 	update(t, c, blog, func() { blog.Spec.Replicas = new(int32(3)) })
 	eventuallyObject(t, c, deployed, wantReplicas(3))
+	if deploys {
+		eventuallyObject(t, c, blog, wantReady("AllReady"))
+	}
 	update(t, c, deployed, func() { deployed.Spec.Replicas = new(int32(7)) })
 	eventuallyObject(t, c, deployed, wantReplicas(3))
 	if err := c.Delete(t.Context(), wiki); err != nil {
 		t.Fatal(err)
 	}
 	eventuallyGone(t, c, wiki)
+	if deploys {
+		eventuallyObject(t, c, deployed, func(d *appsv1.Deployment) error {
+			get(t, c, blog)
+			s := &d.Status
+			if s.ObservedGeneration != d.Generation || s.Replicas != 3 || s.ReadyReplicas != 3 || blog.Status.ReadyReplicas != 3 {
+				return fmt.Errorf("deployment %+v, website %+v", s, blog.Status)
+			}
+			return wantReady("AllReady")(blog)
+		})
+	}
 	stopOperator()
 	t.Log(stopRecorder())
 	return file
@@ -123,12 +144,13 @@ func recordOperator(t *testing.T, operator string) string {
 // comparison is what `replay --serve -- COMMAND -o json` prints, as far as the tests read it.
 type comparison struct {
 	Same   bool
-	Counts struct{ Keys, Different, Same, Other, Missing, Extra, Uncompared int }
+	Counts struct{ Keys, Different, Same, Other, Missing, Extra, Uncompared, NotCompared int }
 	Keys   []struct {
 		Key     string
 		Other   *struct{ Recorded, Replayed comparedWrite }
 		Missing []comparedWrite
 		Extra   []comparedWrite
+		Repeats *struct{ Writes int }
 	}
 }
 
@@ -166,7 +188,7 @@ func replay(t *testing.T, file string, flags []string, command ...string) (compa
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	operator := buildOperator(t)
-	file := recordOperator(t, operator)
+	file := recordOperator(t, operator, false, apiAlone()...)
 
 	got, code := replay(t, file, nil, operator)
 	if code != 0 || !got.Same || got.Counts.Same < 12 {
@@ -199,6 +221,59 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayBugs: each bug that can be seen in writes is named by a recording of the operator without it, whether its
+// pods get ready at once or later.
+func TestReplayBugs(t *testing.T) {
+	t.Parallel()
+	operator := buildOperator(t)
+	for _, ready := range []string{"0s", "2500ms"} {
+		t.Run("pods ready after "+ready, func(t *testing.T) {
+			t.Parallel()
+			file := recordOperator(t, operator, true, "--controller", "deployment,replicaset,garbagecollector", "--nodes", "1",
+				"--pod-ready-after", ready, "--disable-admission-plugins", "ServiceAccount")
+			var running errgroup.Group
+			running.SetLimit(4)
+			for _, test := range replayedBugs {
+				running.Go(func() error {
+					got, code := replay(t, file, nil, operator, "-bug", test.bug)
+					if text := got.all(); code != test.code || !strings.Contains(text, test.want) {
+						t.Errorf("%s: %s: exit code %d, want %d, and %s in:\n%s", test.bug, test.reason, code, test.code, test.want, text)
+					}
+					return nil
+				})
+			}
+			_ = running.Wait() // what fails is reported
+		})
+	}
+}
+
+// replayedBugs are what the operator may do wrong, with a part of what is said of it.
+var replayedBugs = []struct {
+	bug    string
+	code   int
+	want   string
+	reason string
+}{
+	{"", 0, "", "the operator is the same as itself"},
+	{"replicas", 1, "Website default/blog other create Deployment blog", "a wrong field"},
+	{"owner-uid", 1, "Website default/blog other create Deployment blog", "a wrong owner"},
+	{"extra", 1, "extra create ConfigMap blog-extra", "an object too many"},
+	{"duplicates", 1, "extra create ConfigMap ", "objects with generated names, again and again"},
+	{"fight", 1, "Website default/blog other create Deployment blog", "two contents in turn, each of which is refused"},
+	{"status", 1, "missing update status Website blog", "no status"},
+	{"no-generation", 1, "other update status Website blog", "a status without the generation that it is about"},
+	{"early", 1, "update status Website blog", "a status that is right later, and was made before what it is about"},
+	{"unready", 1, "other update status Website blog", "a status that is wrong, and within a second before the right one"},
+	{"no-finalizer", 1, "missing update Website blog", "no finalizer"},
+	{"keep-finalizer", 1, "missing update Website wiki", "a finalizer that is not removed"},
+	{"no-clean-up", 1, "missing delete ConfigMap host-wiki.example.com", "what has no owner is left"},
+	{"no-watch", 1, "missing ", "what happens to what it has made goes unnoticed"},
+	{"hot-loop", 1, "extra update Website blog", "a write again and again"},
+	{"requeue", 0, "repeats", "writes that change nothing can be seen; whether they were recorded cannot"},
+	// The API refuses the writes of an old version, and records none: they cannot be seen but in what does not come.
+	{"storm", 0, "", "what the API itself refuses is no write"},
+}
+
 func copyFile(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -213,7 +288,10 @@ func copyFile(t *testing.T, file string) string {
 }
 
 // first describes the first difference.
-func (c *comparison) first() string {
+func (c *comparison) first() string { return strings.Split(c.all()+"none", "\n")[0] }
+
+// all describes all differences, a line each.
+func (c *comparison) all() string {
 	var out []string
 	for _, k := range c.Keys {
 		if k.Other != nil {
@@ -225,8 +303,11 @@ func (c *comparison) first() string {
 		for _, w := range k.Extra {
 			out = append(out, fmt.Sprintf("%s extra %s", k.Key, &w))
 		}
+		if k.Repeats != nil {
+			out = append(out, k.Key+" repeats")
+		}
 	}
-	return strings.Join(append(out, "none")[:1], "")
+	return strings.Join(append(out, ""), "\n")
 }
 
 func (w *comparedWrite) what() string {

@@ -10,6 +10,7 @@
 //	rules.go     what each controller writes, and which key of its queue that belongs to
 //	attribute.go which events are effects, and of whom; reasons.go why a controller deletes
 //	load.go      the events of a recording, in the order in which they were written; traced.go its trace
+//	hiding.go    what cannot be compared, as it was redacted, and what no difference shows
 //	content.go   objects without what differs from run to run; decode.go the objects that controllers send
 //	match.go     withheld effects, and the writes that match them
 //	times.go     recorded times as times of the run
@@ -19,7 +20,8 @@
 //	             then; nodes.go tells which nodes are as good as others; primary.go names what keys are about
 //	result.go    Result: what was the same, and what was not
 //	program.go   RunProgram: the same with a program, which cannot be held; programschedule.go decides when its writes
-//	             are due, and programwrites.go which are its own; accept.go makes the recording what it does
+//	             are due, programanswer.go compares them, programrefused.go judges those that were refused, and
+//	             programwrites.go knows which are its own; accept.go makes the recording what it does
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of
 // the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has

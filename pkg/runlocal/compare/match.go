@@ -40,6 +40,8 @@ type keyState struct {
 	ahead map[string]int
 	// early counts the reconciles in a row that came too early.
 	early int
+	// repeats counts the writes of a program at the end that change nothing.
+	repeats int
 	// ended is true when nothing of the key is compared any more. Its effects are inputs.
 	ended bool
 }

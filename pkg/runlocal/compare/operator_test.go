@@ -289,3 +289,66 @@ func parseRules(t *testing.T, text string) []redact.Rule {
 	}
 	return []redact.Rule{rule}
 }
+
+// TestRefusedWrites: writes that were not recorded count, though each is refused.
+func TestRefusedWrites(t *testing.T) {
+	t.Parallel()
+	turn, tried := 0, 0
+	for _, tc := range []struct {
+		reason    string
+		reconcile func(operatorClient) error
+		want      string
+		unsure    bool
+	}{
+		{"two contents in turn", func(c operatorClient) error {
+			turn++
+			return c.create("configmaps", strings.Replace(derived, "me}", fmt.Sprint("u", turn%2, "}"), 1))
+		}, "other create derived", false},
+		{"a write whose refusal is ignored", func(c operatorClient) error {
+			if tried++; tried == 1 {
+				_ = c.create("configmaps", strings.Replace(derived, "derived", "once", 1))
+			}
+			return c.create("configmaps", derived)
+		}, "extra create once", true},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			t.Parallel()
+			tape := newProgramTape(t, configMaps)
+			tape.add(time.Second, replay.TypeAdded, "kubectl", wanted)
+			tape.add(time.Second, replay.TypeAdded, "op", derived)
+			result := runOperator(t, tape, ProgramOptions{}, tc.reconcile)
+			text := ""
+			for i := range result.Keys {
+				k := &result.Keys[i]
+				if k.Other != nil {
+					text += "other create " + k.Other.Recorded.Object.Name
+				}
+				for _, w := range k.Extra {
+					text += fmt.Sprintf("extra %s %s", w.Verb, w.Object.Name)
+				}
+			}
+			if text != tc.want || result.IsUnsure() != tc.unsure {
+				t.Errorf("%q, unsure is %t, want %q and %t", text, result.IsUnsure(), tc.want, tc.unsure)
+			}
+		})
+	}
+}
+
+// TestEnough: what is the same is not enough if more than a third of it was not compared.
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		result Result
+		want   bool
+		reason string
+	}{
+		{Result{Writers: []string{"op"}, Effects: 3, Keys: []Key{{Same: 3, Merged: 1}}}, true, "a third"},
+		{Result{Writers: []string{"op"}, Effects: 2, Keys: []Key{{Same: 2, Merged: 1}}}, false, "a half"},
+		{Result{Writers: []string{"op"}, Effects: 2, Unattributed: 1, Keys: []Key{{Same: 1}}}, false, "of others, maybe"},
+		{Result{Effects: 2, Keys: []Key{{Same: 2, Merged: 2}}}, true, "controllers make some pods in no order"},
+	} {
+		if got := tc.result.IsSame(); got != tc.want {
+			t.Errorf("%s: same is %t, want %t", tc.reason, got, tc.want)
+		}
+	}
+}

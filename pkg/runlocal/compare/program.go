@@ -61,7 +61,9 @@ const (
 	// quiet is how long a program must have begun no list and no watch to be taken as started.
 	quiet = time.Second
 	// passingPatience is how long a write is waited for that the program need not make.
-	passingPatience = time.Second
+	passingPatience = 400 * time.Millisecond
+	// viewTime is how long a program gets to write for what it has seen, before it sees more.
+	viewTime = 250 * time.Millisecond
 	// confirmTime and confirmTries are for how long and how often a write that was not recorded is refused before it
 	// counts: the program may have seen less than it was sent.
 	confirmTime  = time.Second
@@ -141,7 +143,7 @@ func runProgram(
 		return nil, err
 	}
 	loaded.keysOf, loaded.hiding.ignored = programKeys, o.Ignore
-	found := newProgramWrites(p)
+	found := newProgramWrites(p, loaded)
 	if err := loaded.attribute(found.who); err != nil {
 		return nil, err
 	}
@@ -170,8 +172,10 @@ type programRun struct {
 
 	// What follows is guarded by run.mu.
 
-	refused    map[keyID]*refusedWrite
+	refused    map[keyID][]*refusedWrite
 	failing    map[keyID]time.Time // when a write for the key was refused first
+	fresh      map[keyID]bool      // the program has seen something of the key since it wrote for it
+	unsure     map[keyID]func()    // judges what may be due to chance
 	kept       map[objectID]bool   // objects that nothing was recorded of, and that the program has made all the same
 	passed     map[keyID][]*event  // statuses in between that were not written, and that a later one may make up for
 	played     int                 // how many events were played
@@ -181,21 +185,11 @@ type programRun struct {
 	answeredAt time.Time           // when it wrote last
 }
 
-// refusedWrite is a write that was refused and may come again.
-type refusedWrite struct {
-	text  string // by which writes are equal
-	write *write
-	// since is when it was tried first, and last when it was tried last.
-	since, last time.Time
-	tries       int  // since an event of the key was played
-	due         bool // it was refused when the recording had come to the next write of the key
-}
-
 func newProgramRun(l *recorded, p Program, o ProgramOptions) *programRun {
 	r := &programRun{
 		run: newRun(Options{Clock: o.Clock, observe: o.observe}, l), program: p, options: o,
-		woken: make(chan struct{}, 1), refused: map[keyID]*refusedWrite{}, failing: map[keyID]time.Time{},
-		passed: map[keyID][]*event{}, kept: map[objectID]bool{},
+		woken: make(chan struct{}, 1), refused: map[keyID][]*refusedWrite{}, failing: map[keyID]time.Time{},
+		passed: map[keyID][]*event{}, kept: map[objectID]bool{}, fresh: map[keyID]bool{}, unsure: map[keyID]func(){},
 		streams: map[schema.GroupResource]*replay.Stream{},
 	}
 	for _, one := range l.streams {
@@ -289,10 +283,15 @@ func (r *programRun) deliverRecord(ev *event, _ []byte) error {
 	}
 	r.played++
 	r.playedAt = r.clock.Now()
-	for id, one := range r.refused {
-		if r.isOf(ev, id) {
-			one.tries, one.due = 0, false // the program sees something else
+	for id, list := range r.refused {
+		for _, one := range list {
+			if r.isOf(ev, id) {
+				one.tries, one.due = 0, false // the program sees something else
+			}
 		}
+	}
+	for _, key := range ev.keys {
+		r.fresh[keyID{r.program.Name, key}] = ev.effect == nil
 	}
 	return nil
 }

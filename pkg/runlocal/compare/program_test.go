@@ -33,9 +33,11 @@ func parsed(t *testing.T, text string) fields {
 
 func TestProgramWrites(t *testing.T) {
 	const (
-		deleting  = `,"deletionTimestamp":"2026-01-01T10:00:00Z"`
-		finalizer = `,"finalizers":["example.com/f"]`
-		owned     = `,"ownerReferences":[{"kind":"Website","name":"blog","controller":true}]`
+		deleting     = `,"deletionTimestamp":"2026-01-01T10:00:00Z"`
+		setFinalizer = `,"managedFields":[{"manager":"op","fieldsV1":{"f:metadata":{"f:finalizers":{"v:\"example.com/f\"":{}}}}}]`
+		finalizer    = `,"finalizers":["example.com/f"]`
+		shared       = `,"managedFields":[{"manager":"op"},{"manager":"kubectl"}]`
+		owned        = `,"ownerReferences":[{"kind":"Website","name":"blog","controller":true}]`
 	)
 	for _, test := range []struct {
 		before, after string
@@ -51,18 +53,26 @@ func TestProgramWrites(t *testing.T) {
 		{"", configMap("kubectl", "1"), "", isInput, "", "", false, "another has"},
 		{configMap("op", "1"), configMap("op", "2"), "", isEffect, VerbUpdate, "ConfigMap shop/c", false, "its field"},
 		{configMap("op", "1"), configMap("kubectl", "2"), "", isInput, "", "", false, "another's field"},
-		{configMap("op", "1"), "", "", isEffect, VerbDelete, "ConfigMap shop/c", true, "deletions name no one"},
+		{configMap("op", "1"), "", "", isEffect, VerbDelete, "ConfigMap shop/c", false, "it has made it, and nothing else deletes it"},
+		{configMap("op", "1", owned), "", "", isEffect, VerbDelete, "Website shop/blog", true,
+			"the owner is gone: the garbage collector deletes it"},
+		{configMap("op", "1", shared), "", "", isEffect, VerbDelete, "ConfigMap shop/c", true,
+			"others have made it too, and deletions name no one"},
 		{configMap("kubectl", "1"), "", "", isInput, "", "", false, "it never had to do with the object"},
 		{configMap("op", "1", deleting, finalizer), "", "", isEffect, VerbUpdate, "ConfigMap shop/c", true,
 			"the last finalizer was removed"},
 		{configMap("op", "1", deleting), "", "", isInput, "", "", false, "there was none: a grace period has passed"},
 		{configMap("op", "1", finalizer), configMap("op", "1"), "", isEffect, VerbUpdate, "ConfigMap shop/c", true,
 			"something was removed only"},
+		{configMap("op", "1", finalizer, setFinalizer), configMap("op", "1"), "", isEffect, VerbUpdate, "ConfigMap shop/c", false,
+			"it has set the finalizer"},
+		{configMap("op", "1", deleting, finalizer, setFinalizer), "", "", isEffect, VerbUpdate, "ConfigMap shop/c", false,
+			"it has set the last finalizer"},
 		{"", configMap("kubectl", "1"), "system:serviceaccount:shop:op", isEffect, VerbCreate, "ConfigMap shop/c", false,
 			"an audit log names the user"},
 		{configMap("op", "1"), "", "alice", isInput, "", "", false, "and others"},
 	} {
-		found := newProgramWrites(Program{Name: "program", Writers: []string{"op"}})
+		found := newProgramWrites(Program{Name: "program", Writers: []string{"op"}}, &recorded{events: make([]*event, 1)})
 		ev := &event{
 			record: &replay.Record{Namespace: "shop", Name: "c", Writer: test.user},
 			stream: &replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true},

@@ -2,12 +2,10 @@ package compare
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // playEvents plays all events. Inputs follow each other at once; where the program has written, its write is waited
@@ -22,10 +20,15 @@ func (r *programRun) playEvents(ctx context.Context) error {
 			pause = ev.record.Time.Sub(r.last)
 		}
 		r.skipTo(ev)
-		if ev.effect != nil && !r.isEnded(r.idOf(ev)) {
-			if err := r.awaitWrite(ctx, ev, pause); err != nil {
-				return err
-			}
+		var err error
+		switch {
+		case ev.effect == nil:
+			err = r.letWrite(ctx, ev)
+		case !r.isEnded(r.idOf(ev)):
+			err = r.awaitWrite(ctx, ev, pause)
+		}
+		if err != nil {
+			return err
 		}
 		r.mu.Lock()
 		if !ev.played {
@@ -34,7 +37,7 @@ func (r *programRun) playEvents(ctx context.Context) error {
 			}
 			r.playEvent(ev)
 		}
-		err := r.err
+		err = r.err
 		r.mu.Unlock()
 		if err != nil {
 			return err
@@ -56,6 +59,45 @@ func (r *programRun) skipTo(ev *event) {
 	r.timeline.move(r.last, ev.record.Time, r.clock.Now())
 }
 
+// letWrite lets the program write the next status of a key before another event of the key is played, if the recorded
+// one may have been written without having seen it: else the program would write what it has seen then.
+func (r *programRun) letWrite(ctx context.Context, ev *event) error {
+	r.mu.Lock()
+	next := r.statusSoonAfter(ev)
+	r.mu.Unlock()
+	if next == nil {
+		return nil
+	}
+	id := r.idOf(next)
+	_, err := r.await(ctx, r.clock.Now().Add(viewTime), func(time.Time) (bool, time.Time) {
+		return next.played || r.key(id).ended, time.Time{}
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.fresh, id)
+	return err
+}
+
+// statusSoonAfter returns the next write of a key that the event is about, if it is a status that follows within a
+// second, and the program has seen something since its last write for the key; nil if there is none. r.mu must be held.
+func (r *programRun) statusSoonAfter(ev *event) *event {
+	for id := range r.fresh {
+		if !r.isOf(ev, id) || r.key(id).ended {
+			continue
+		}
+		for _, next := range r.key(id).effects {
+			if next.played {
+				continue
+			}
+			if next.verb == VerbUpdateStatus && next.position > ev.position && next.soonAfter(ev) {
+				return next
+			}
+			break
+		}
+	}
+	return nil
+}
+
 // awaitWrite waits until the program has made a write that was recorded, or another in its place, for as long as it
 // took then and some time more.
 func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Duration) error {
@@ -63,23 +105,49 @@ func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Durat
 	r.mu.Lock()
 	r.moment, r.target = due, ev
 	patience := r.options.Patience
-	switch {
-	case ev.effect.possible, ev.verb == VerbUpdateStatus && r.isPassing(r.key(id), ev):
-		patience = passingPatience
-	case r.refused[id] != nil:
+	passing := ev.effect.possible || ev.verb == VerbUpdateStatus && r.isPassing(r.key(id), ev)
+	if len(r.refused[id]) > 0 {
 		patience += r.clock.Since(r.failing[id]) // it may wait as long before it tries again
 	}
 	if pause <= r.options.MaxWait {
 		patience += pause
 	}
+	enough := later(r.clock.Now(), r.answeredAt).Add(passingPatience)
 	until := r.clock.Now().Add(patience)
 	r.note("await %s for %s", ev, patience)
 	r.mu.Unlock()
-	_, err := r.await(ctx, until, func(time.Time) (bool, time.Time) {
-		return ev.played || r.key(id).ended, time.Time{}
+	_, err := r.await(ctx, until, func(now time.Time) (bool, time.Time) {
+		if ev.played || r.key(id).ended {
+			return true, time.Time{}
+		}
+		if !passing {
+			return false, time.Time{}
+		}
+		one := r.dueRefused(id, ev)
+		if ev.effect.possible || one == nil || one.write.objectID() != ev.objectID() || r.isGivenUp(id, one, now) {
+			return !now.Before(enough), enough
+		}
+		if r.isConfirmed(one) {
+			r.inBetween(id, one, ev)
+			return true, time.Time{}
+		}
+		return false, now.Add(passingPatience)
 	})
 	r.setMoment(early, nil)
 	return err
+}
+
+// inBetween takes note of a status that the program makes in the place of one that need not have been written. r.mu
+// must be held.
+func (r *programRun) inBetween(id keyID, one *refusedWrite, ev *event) {
+	r.note("instead of %s", ev)
+	r.dropRefused(id, one)
+	switch {
+	case r.acceptor != nil:
+		r.acceptor.other(one.write, ev)
+	case r.unsure[id] == nil:
+		r.unsure[id] = func() { r.end(id, one.write, ev) }
+	}
 }
 
 // conclude judges a write that was recorded and was not made. r.mu must be held.
@@ -95,8 +163,8 @@ func (r *programRun) conclude(ev *event, timed bool) {
 		return
 	}
 	if r.acceptor != nil && !timed {
-		if other := r.refused[id]; other != nil && other.due {
-			delete(r.refused, id)
+		if other := r.dueRefused(id, ev); other != nil {
+			r.dropRefused(id, other)
 			r.acceptor.other(other.write, ev)
 		}
 		if !ev.played {
@@ -108,7 +176,8 @@ func (r *programRun) conclude(ev *event, timed bool) {
 		r.passed[id] = append(r.passed[id], ev)
 		return
 	}
-	if other := r.refused[id]; other != nil && other.due && !timed {
+	other := r.dueRefused(id, ev)
+	if other != nil && !timed && other.write.isLike(ev) {
 		r.end(id, other.write, ev)
 		return
 	}
@@ -116,6 +185,9 @@ func (r *programRun) conclude(ev *event, timed bool) {
 	r.judgeMissing(id, missing, timed)
 	if at := slices.Index(r.passed[id], missing); at >= 0 {
 		r.passed[id][at] = ev // which is not compared, as the key has ended
+	}
+	if other != nil && k.ended {
+		r.end(id, other.write, nil) // what it does in place of it
 	}
 }
 
@@ -183,32 +255,27 @@ func (r *programRun) end(id keyID, w *write, ev *event) {
 func (r *programRun) finish(ctx context.Context) error {
 	r.setMoment(late, nil)
 	r.mu.Lock()
-	until := r.clock.Now().Add(r.options.Patience)
-	for id := range r.refused {
-		until = later(until, r.clock.Now().Add(r.options.Patience+r.clock.Since(r.failing[id])))
+	began := r.clock.Now()
+	until := began.Add(r.options.Patience)
+	for id, list := range r.refused {
+		if len(list) > 0 {
+			until = later(until, began.Add(r.options.Patience+r.clock.Since(r.failing[id])))
+		}
 	}
 	r.mu.Unlock()
 	_, err := r.await(ctx, until, func(now time.Time) (bool, time.Time) {
-		for id, one := range r.refused {
-			if now.Sub(one.last) > 3*one.last.Sub(r.failing[id])+settleTime {
-				// It would have come again, at a pause that is twice as long each time.
-				delete(r.refused, id)
-			}
+		if r.isUndecided(now) {
+			return false, now.Add(settleTime / 4)
 		}
-		settled := later(r.playedAt, r.answeredAt).Add(settleTime)
-		if len(r.refused) > 0 {
-			return false, now.Add(settleTime)
-		}
+		settled := later(later(r.playedAt, r.answeredAt), began).Add(settleTime)
 		return !now.Before(settled), settled
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, one := range r.refused {
-		if r.acceptor != nil {
-			r.acceptor.other(one.write, nil)
-			continue
+	for id, list := range r.refused {
+		for _, one := range slices.Clone(list) {
+			r.judgeRefused(id, one)
 		}
-		r.end(id, one.write, nil)
 	}
 	for id, passed := range r.passed {
 		for _, ev := range passed {
@@ -216,6 +283,13 @@ func (r *programRun) finish(ctx context.Context) error {
 		}
 		delete(r.passed, id)
 	}
+	for id, judge := range r.unsure {
+		if k := r.key(id); k.result.IsSame() && r.acceptor == nil {
+			judge()
+			k.result.Unsure = true
+		}
+	}
+	r.countRepeats(r.clock.Since(began))
 	return err
 }
 
@@ -228,196 +302,3 @@ func later(a, b time.Time) time.Time {
 
 // settleTime is how long a program must have written nothing at the end.
 const settleTime = 2 * time.Second
-
-// answer compares a write of the program.
-func (r *programRun) answer(_ context.Context, w *write) answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	defer r.wake()
-	r.answeredAt = r.clock.Now()
-	r.complete(w)
-	if w.verb == "" {
-		r.forget(w) // the object is as it wants it
-		return answer{response: w.response}
-	}
-	if r.kept[w.objectID()] {
-		return answer{pass: true}
-	}
-	k := r.key(w.keyID)
-	if k.ended {
-		return forbidden(refusedEnded)
-	}
-	when, target := r.moment, r.target
-	if when == due && r.idOf(target) != w.keyID {
-		when, target = early, nil
-	}
-	found, ev := match(w, k.effects, when, target)
-	r.note("write for %s: %s %s %s, moment %d, outcome %d of %s", w.key, w.verb, w.object.Resource, w.object.Name, when,
-		found, ev)
-	if found == same || found == merged {
-		out := r.accept(w, ev, found == merged)
-		if out.refused != "" {
-			r.refuse(w, when == due) // what another writes comes first
-			return out
-		}
-		r.forget(w)
-		r.makeUp(w.keyID, ev)
-		if ev.isDeletion() && w.verb != VerbDelete {
-			out = answer{response: w.response} // the object is gone
-		}
-		return out
-	}
-	refused := r.refuse(w, when == due)
-	if r.acceptor != nil && (found != premature || r.moment == due && r.isUnknown(w)) && r.isConfirmed(refused) {
-		delete(r.refused, w.keyID)
-		if found != different {
-			ev = nil
-		}
-		return r.acceptor.other(w, ev)
-	}
-	if w.verb == VerbCreate && r.isUnknown(w) && r.moment != early && r.isConfirmed(refused) {
-		// Nothing that was recorded depends on it: so the program can go on.
-		r.end(w.keyID, w, nil)
-		r.kept[w.objectID()] = true
-		return answer{pass: true}
-	}
-	if found == premature || !r.isConfirmed(refused) {
-		return conflict(refusedEarly)
-	}
-	if found == otherChoice || found == unmatched {
-		ev = nil
-	}
-	r.end(w.keyID, w, ev)
-	return forbidden(refusedDifferent)
-}
-
-// complete sets what a write does, and which key it belongs to: that of a recorded write of the object which is to
-// come, or that of its owner. r.mu must be held.
-func (r *programRun) complete(w *write) {
-	current, stream := r.object(w.objectID()).current, r.streams[w.objectID().resource]
-	if w.object.Kind == "" && stream != nil {
-		w.object.Kind = stream.Kind
-	}
-	w.keyID = keyID{r.program.Name, keyName(w.object.Kind, w.object.Namespace, w.object.Name)}
-	after := w.after
-	switch {
-	case w.verb == VerbDelete:
-		if current.isDeleting() {
-			w.verb = ""
-		}
-		after = current
-	case w.scale:
-		w.scale = false
-		w.verb, w.content = VerbUpdate, r.scaled(w)
-		if r.changesNothing(w) {
-			w.verb = ""
-		}
-		after = current
-	default:
-		var before fields
-		if current != nil && stream != nil {
-			before = withDefaults(current, stream)
-		}
-		c := newChange(w.objectID().resource, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
-		if w.verb = c.verb; c.verb != "" {
-			w.content, w.changes = contentOf(after, c.verb), r.hiding.hide(w.objectID().resource, c.changes())
-			if w.verb != VerbCreate && r.differsNowhere(w, before) {
-				w.verb = ""
-			}
-		}
-	}
-	if owner := after.controllerOwner(); owner != nil {
-		w.key = keyName(owner.text("kind"), w.object.Namespace, owner.text("name"))
-	}
-	for _, ev := range r.object(w.objectID()).coming {
-		if ev.effect != nil && ev.verb == w.verb {
-			w.keyID = r.idOf(ev)
-			return
-		}
-	}
-}
-
-// differsNowhere reports whether an update changes only what is not compared, and is not a recorded one. r.mu must be
-// held.
-func (r *programRun) differsNowhere(w *write, before fields) bool {
-	content := contentOf(before, w.verb)
-	return contentText(content) != contentText(w.content) &&
-		r.hiding.areAlike(w.objectID().resource, content, w.content) &&
-		!slices.ContainsFunc(r.object(w.objectID()).coming, func(ev *event) bool {
-			return ev.effect != nil && ev.verb == w.verb && ev.shows(w.content)
-		})
-}
-
-// isUnknown reports whether nothing was recorded of the object of a write, and of the key. r.mu must be held.
-func (r *programRun) isUnknown(w *write) bool {
-	return !w.generated && r.objects[w.objectID()].isUnknown() && len(r.key(w.keyID).effects) == 0
-}
-
-// untyped returns an object without its version and kind, which are those of the request.
-func untyped(obj fields) fields {
-	obj = maps.Clone(obj)
-	delete(obj, "apiVersion")
-	delete(obj, "kind")
-	return obj
-}
-
-// refuse takes note of a write that is refused. r.mu must be held.
-func (r *programRun) refuse(w *write, due bool) *refusedWrite {
-	now := r.clock.Now()
-	text := string(w.verb) + " " + w.object.Resource + " " + w.object.Name + " " + contentText(w.content)
-	if r.failing[w.keyID].IsZero() {
-		r.failing[w.keyID] = now
-	}
-	one := r.refused[w.keyID]
-	if one == nil || one.text != text {
-		one = &refusedWrite{text: text, write: w, since: now}
-		r.refused[w.keyID] = one
-	}
-	one.tries++
-	one.last, one.due = now, one.due || due
-	return one
-}
-
-// forget forgets a write of the same object that was refused. r.mu must be held.
-func (r *programRun) forget(w *write) {
-	if one := r.refused[w.keyID]; one != nil && one.write.objectID() == w.objectID() {
-		delete(r.refused, w.keyID)
-	}
-}
-
-// isConfirmed reports whether a write that was refused came again often enough, after all that was played has reached
-// the program, to count. r.mu must be held.
-func (r *programRun) isConfirmed(one *refusedWrite) bool {
-	now := r.clock.Now()
-	return one.tries > confirmTries && now.Sub(one.since) >= confirmTime && now.Sub(r.playedAt) >= confirmTime
-}
-
-// programWrite describes a write of the program. r.mu must be held.
-func (r *programRun) programWrite(w *write, changes bool) Write {
-	out := Write{Verb: w.verb, Object: w.object, Causes: r.causeOf(w.keyID, nil)}
-	if changes && w.verb != VerbDelete {
-		out.Changes = writtenChanges(w.verb, w.changes)
-	}
-	return out
-}
-
-// recordedProgramWrite describes a recorded write of the program.
-func (r *programRun) recordedProgramWrite(ev *event) Write {
-	out := recordedWrite(ev, false)
-	out.Causes = r.causeOf(r.idOf(ev), ev)
-	return out
-}
-
-// namedKey returns the object that a key of a program names.
-func (r *programRun) namedKey(id keyID) trace.Object {
-	for _, events := range [][]*event{r.loaded.objects, r.loaded.events} {
-		for _, ev := range events {
-			if keyName(ev.stream.Kind, ev.record.Namespace, ev.record.Name) == id.key {
-				out := ev.id()
-				out.UID = ""
-				return out
-			}
-		}
-	}
-	return trace.Object{}
-}

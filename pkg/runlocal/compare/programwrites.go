@@ -2,22 +2,25 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 // programWrites finds the writes of a program in a recording.
 type programWrites struct {
 	program Program
+	loaded  *recorded
 	count   int            // those that are its own for sure
 	others  map[string]int // the writes of others, by who wrote
 }
 
-func newProgramWrites(p Program) *programWrites {
-	return &programWrites{program: p, others: map[string]int{}}
+func newProgramWrites(p Program, l *recorded) *programWrites {
+	return &programWrites{program: p, loaded: l, others: map[string]int{}}
 }
 
 // who is an attributor. It changes the end of a deletion that has begun to the removal of finalizers that brings it
@@ -31,7 +34,7 @@ func (p *programWrites) who(state known, ev *event, c *change) (verdict, effect)
 	case "":
 		return p.byFinalizers(c, made)
 	case VerbDelete:
-		made.possible = true
+		made.possible = !p.deletes(state, ev, c)
 		if p.hasFields(c.before) {
 			return isEffect, made
 		}
@@ -39,7 +42,7 @@ func (p *programWrites) who(state known, ev *event, c *change) (verdict, effect)
 	case VerbCreate, VerbUpdate, VerbUpdateStatus:
 	}
 	switch ours, others := c.managers(p.isOurs); {
-	case ours:
+	case ours, p.removes(c):
 		p.count++
 		return isEffect, made
 	case others:
@@ -72,8 +75,90 @@ func (p *programWrites) byFinalizers(c *change, made effect) (verdict, effect) {
 	if !endByFinalizers(c) || !p.hasFields(c.after) {
 		return isInput, effect{}
 	}
-	made.possible = true
+	made.possible = !slices.ContainsFunc(c.before.list("metadata", "finalizers"), func(name any) bool {
+		return p.setFinalizer(c.before, name)
+	})
 	return isEffect, made
+}
+
+// removes reports whether a change removes what the program has set, and nobody else: then nothing but managedFields
+// before it names the writer.
+func (p *programWrites) removes(c *change) bool {
+	left := c.after.list("metadata", "finalizers")
+	for _, name := range c.before.list("metadata", "finalizers") {
+		if !slices.Contains(left, name) && p.setFinalizer(c.before, name) {
+			return true
+		}
+	}
+	removed := 0
+	for _, one := range c.changes() {
+		path, err := inspect.ParseFieldPath(one.Path)
+		if err != nil || one.New != nil {
+			return false
+		}
+		value, err := inspect.FieldOwners(object(c.before), path)
+		isOther := func(owner inspect.FieldOwner) bool { return !p.isOurs(owner.Writer) }
+		if err != nil || len(value.Owners) == 0 || slices.ContainsFunc(value.Owners, isOther) {
+			return false
+		}
+		removed++
+	}
+	return removed > 0
+}
+
+// setFinalizer reports whether the program has set a finalizer, and nobody else.
+func (p *programWrites) setFinalizer(obj fields, name any) bool {
+	ours, others := false, false
+	for _, entry := range obj.maps("metadata", "managedFields") {
+		if entry.at("fieldsV1", "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", name)) == nil {
+			continue
+		}
+		if slices.Contains(p.program.Writers, entry.text("manager")) {
+			ours = true
+		} else {
+			others = true
+		}
+	}
+	return ours && !others
+}
+
+// deletes reports whether a deletion, which names nobody, is one of the program: it has made the object, does not make
+// it again, and nothing is known that deletes it by itself. Pods and Jobs are deleted by many.
+func (p *programWrites) deletes(state known, ev *event, c *change) bool {
+	made := len(c.before.maps("metadata", "managedFields")) > 0
+	for _, entry := range c.before.maps("metadata", "managedFields") {
+		made = made && (entry.text("subresource") != "" || slices.Contains(p.program.Writers, entry.text("manager")))
+	}
+	if !made || !p.hasFields(c.before) || c.resource == core("pods") || c.resource == batch("jobs") ||
+		state.find(core("namespaces"), "", c.namespace).isDeleting() {
+		return false
+	}
+	for _, owner := range c.before.maps("metadata", "ownerReferences") {
+		if found := p.owner(state, c.namespace, owner); found == nil || found.isDeleting() {
+			return false // the garbage collector deletes it
+		}
+	}
+	return !slices.ContainsFunc(p.loaded.events[ev.position+1:], func(later *event) bool {
+		return later.objectID() == ev.objectID() && later.record.Type == replay.TypeAdded
+	})
+}
+
+// owner returns what an owner reference names, as it is at the moment; nil if it is not there, or was not recorded.
+func (p *programWrites) owner(state known, namespace string, owner fields) fields {
+	for _, stream := range p.loaded.streams {
+		if stream.Kind != owner.text("kind") || stream.GVK().GroupVersion().String() != owner.text("apiVersion") {
+			continue
+		}
+		in := namespace
+		if !stream.Namespaced {
+			in = ""
+		}
+		found := state.find(stream.GroupResource(), in, owner.text("name"))
+		if found.text("metadata", "uid") == owner.text("uid") {
+			return found
+		}
+	}
+	return nil
 }
 
 // endByFinalizers turns the end of an object that was being deleted, and had finalizers, into the update that removed

@@ -61,7 +61,8 @@ type Key struct {
 	// and objects of which it makes or deletes several in no order.
 	Same   int `json:"same"`
 	Merged int `json:"merged,omitempty"`
-	// Redacted counts the values in these writes that could not be compared, as the recording has placeholders for them.
+	// Redacted counts the values in these writes that could not be compared, as the recording has placeholders for
+	// them.
 	Redacted int `json:"redacted,omitempty"`
 	// Other is the first write that differs; nil if there is none. After it nothing of the key was compared: Uncompared
 	// counts the recorded writes.
@@ -74,6 +75,17 @@ type Key struct {
 	// ByTimer are recorded writes that the controller would make later, at a time that it waits for, and that are not
 	// compared.
 	ByTimer []Write `json:"byTimer,omitempty"`
+	// Unsure is true if what differs may be due to chance: a status in between, or a write that did not come again.
+	Unsure bool `json:"unsure,omitempty"`
+	// Repeats are writes of a program after the last event that change nothing; nil unless there are many. Whether the
+	// recorded program made them is not known.
+	Repeats *Repeats `json:"repeats,omitempty"`
+}
+
+// Repeats are writes that change nothing, or that the API refuses.
+type Repeats struct {
+	Writes int            `json:"writes"`
+	Within trace.Duration `json:"within"`
 }
 
 // IsSame reports whether all that was compared was the same.
@@ -94,6 +106,9 @@ type Counts struct {
 	// Redacted counts values.
 	Redacted   int `json:"redacted"`
 	Uncompared int `json:"uncompared"`
+	// NotCompared counts the recorded writes of a program for which it is not known that it makes them: Merged,
+	// ByTimer, Uncompared, and those of which the writer is not known.
+	NotCompared int `json:"notCompared,omitempty"`
 }
 
 // Result is what came out of a run.
@@ -146,11 +161,31 @@ func (r *Result) Counts() Counts {
 		c.ByTimer += len(k.ByTimer)
 		c.Uncompared += k.Uncompared
 	}
+	if r.Writers != nil {
+		c.NotCompared = c.Merged + c.ByTimer + c.Uncompared + r.Unattributed
+	}
 	return c
 }
 
-// IsSame reports whether all that was compared was the same.
-func (r *Result) IsSame() bool { return r.Counts().Different == 0 }
+// IsSame reports whether all that was compared was the same, and IsEnough is true.
+func (r *Result) IsSame() bool { return r.Counts().Different == 0 && r.IsEnough() }
+
+// IsEnough reports whether at least two thirds of the recorded writes of a program were compared. It is true for
+// controllers.
+func (r *Result) IsEnough() bool { return 3*r.Counts().NotCompared <= r.Effects }
+
+// IsUnsure reports whether all that differs may be due to chance, and something does.
+func (r *Result) IsUnsure() bool {
+	different := false
+	for i := range r.Keys {
+		if k := &r.Keys[i]; !k.IsSame() {
+			if different = true; !k.Unsure {
+				return false
+			}
+		}
+	}
+	return different
+}
 
 // Difference returns how two results of one recording differ in short, "" if they do not: two runs of controllers that
 // depend on nothing but their inputs have the same result. Reconciles and causes are not compared.

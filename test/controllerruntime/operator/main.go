@@ -1,8 +1,7 @@
 // Operator is the website controller as a separate program, with leader election, as it would run in a cluster. It
 // reads KUBECONFIG.
 //
-// With -bug it does something wrong: `replicas` wants one web server too many, `status` reports nothing, `extra` makes
-// an object that was not asked for.
+// With -bug it does something wrong: bugs.go has what.
 package main
 
 import (
@@ -11,10 +10,7 @@ import (
 	"fmt"
 	"log"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -22,12 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/controllerruntime/website"
 )
 
 func main() {
-	bug := flag.String("bug", "", "what it does wrong: replicas, status or extra; nothing if empty")
+	bug := flag.String("bug", "", "what it does wrong, by the names in bugs.go; nothing if empty")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), *bug); err != nil {
@@ -51,53 +48,34 @@ func run(ctx context.Context, bug string) error {
 		LeaderElection: true, LeaderElectionID: "website", LeaderElectionNamespace: "default",
 		LeaderElectionReleaseOnCancel: true,
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			return newClient(config, options, bug)
+			c, err := client.NewWithWatch(config, options)
+			if err != nil {
+				return nil, err
+			}
+			return interceptor.NewClient(c, interceptorFor(bug)), nil
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	if err := website.SetupWithManager(ctx, mgr, &website.Reconciler{
-		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("website"),
-		ReleaseHost: func(context.Context, string) error { return nil },
-	}); err != nil {
+	taken := &hosts{mgr.GetClient(), bug}
+	reconciler := wrapped(mgr.GetClient(), bug, &website.Reconciler{
+		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("website"), ReleaseHost: taken.release,
+	})
+	setUp := website.SetupWithManager
+	if bug == bugNoWatch {
+		setUp = watchAlone
+	}
+	if err := setUp(ctx, mgr, reconciler); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-// newClient returns a client whose writes have the bug.
-func newClient(config *rest.Config, options client.Options, bug string) (client.Client, error) {
-	c, err := client.NewWithWatch(config, options)
-	if err != nil {
-		return nil, err
+// watchAlone registers the reconciler for changes of Websites alone.
+func watchAlone(ctx context.Context, mgr ctrl.Manager, reconciler reconcile.Reconciler) error {
+	if err := website.IndexContent(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Apply: func(
-			ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
-		) error {
-			deployment, ok := obj.(*appsv1ac.DeploymentApplyConfiguration)
-			if ok && bug == "replicas" {
-				*deployment.Spec.Replicas++
-			}
-			if ok && bug == "extra" {
-				extra := &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: *deployment.Namespace, Name: *deployment.Name + "-extra"},
-					Data:       map[string]string{"wanted": "by nobody"},
-				}
-				if err := client.IgnoreAlreadyExists(c.Create(ctx, extra)); err != nil {
-					return err
-				}
-			}
-			return c.Apply(ctx, obj, opts...)
-		},
-		SubResourceUpdate: func(
-			ctx context.Context, c client.Client, name string, obj client.Object, opts ...client.SubResourceUpdateOption,
-		) error {
-			if bug == "status" {
-				return nil
-			}
-			return c.SubResource(name).Update(ctx, obj, opts...)
-		},
-	}), nil
+	return ctrl.NewControllerManagedBy(mgr).For(&website.Website{}).Complete(reconciler)
 }

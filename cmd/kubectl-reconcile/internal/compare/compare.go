@@ -87,7 +87,7 @@ func (f *Flags) Run(
 	return view.print(streams, result, again)
 }
 
-// print prints a result. The error is cli.ErrSilentExit if something differs.
+// print prints a result. The error is cli.ErrSilentExit if something differs, and another if too little was compared.
 func (v *View) print(streams genericiooptions.IOStreams, result *compare.Result, again repeated) error {
 	var err error
 	if v.Output != "" {
@@ -96,10 +96,14 @@ func (v *View) print(streams genericiooptions.IOStreams, result *compare.Result,
 		err = (&text{out: streams.Out, palette: v.Palette, verbose: v.Verbose,
 			width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv)}).write(result, again)
 	}
-	if err == nil && !result.IsSame() {
-		err = cli.ErrSilentExit
+	switch {
+	case err != nil || result.IsSame():
+		return err
+	case result.Counts().Different > 0:
+		return cli.ErrSilentExit
 	}
-	return err
+	return cli.WithHint(fmt.Errorf("%s not compared: too many to call it the same", notComparedText(result)),
+		"a longer recording has more to compare, and an audit log names all writers")
 }
 
 // repeated is what a second run says of the first.
@@ -123,6 +127,9 @@ func runTwice(
 	second, err := run()
 	if err != nil {
 		return nil, repeated{}, err
+	}
+	if (result.IsUnsure() || !result.IsEnough()) && second.IsSame() {
+		return second, repeated{}, nil // it was chance
 	}
 	return result, repeated{ran: true, difference: result.Difference(second)}, nil
 }

@@ -10,8 +10,10 @@ type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Same is true if all that was compared is as it was recorded.
-	Same   bool           `json:"same"`
-	Counts compare.Counts `json:"counts"`
+	Same bool `json:"same"`
+	// NotEnough is true if nothing differs, and too little was compared to say that it is the same.
+	NotEnough bool           `json:"notEnough,omitempty"`
+	Counts    compare.Counts `json:"counts"`
 	*compare.Result
 	// Repeatable is whether a second run came out the same; it is left out if there was none.
 	Repeatable *bool `json:"repeatable,omitempty"`
@@ -27,6 +29,7 @@ func newDocument(result *compare.Result, again repeated) *document {
 		APIVersion: trace.APIVersion, Kind: documentKind, Same: result.IsSame(), Counts: result.Counts(),
 		Result: result, SecondRun: again.difference,
 	}
+	out.NotEnough = !out.Same && out.Counts.Different == 0
 	if again.ran {
 		repeatable := again.difference == ""
 		out.Repeatable = &repeatable

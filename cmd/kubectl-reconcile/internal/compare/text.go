@@ -111,7 +111,7 @@ func writesText(k *compare.Key) string {
 
 // details writes what differs of a key.
 func (t *text) details(k *compare.Key) {
-	if k.IsSame() && (!t.verbose || len(k.ByTimer) == 0) {
+	if k.IsSame() && (!t.verbose || len(k.ByTimer) == 0) && k.Repeats == nil {
 		return
 	}
 	t.line("")
@@ -123,6 +123,13 @@ func (t *text) details(k *compare.Key) {
 	t.list("extra", k.Extra)
 	if t.verbose {
 		t.list("by timer", k.ByTimer)
+	}
+	if k.Unsure {
+		t.line("  that may depend on when the controller looks")
+	}
+	if k.Repeats != nil {
+		t.line("  %d writes within %s after the last event that change nothing: a recording does not show those",
+			k.Repeats.Writes, render.FormatDuration(k.Repeats.Within))
 	}
 	if k.Uncompared > 0 {
 		t.line("  %s after that not compared", cli.Plural(k.Uncompared, "recorded write"))
@@ -237,9 +244,13 @@ func watchText(w *trace.Watch) string {
 // conclusion says what came out.
 func (t *text) conclusion(r *compare.Result, again repeated) {
 	c := r.Counts()
-	if c.Different == 0 {
+	switch {
+	case c.Different == 0 && !r.IsEnough():
+		t.line("%s %s of %s the same, but too little was compared", t.palette.Trouble("not enough:"),
+			cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"))
+	case c.Different == 0:
 		t.line("same: %s of %s", cli.Plural(c.Same, "write"), cli.Plural(c.Keys, "key"))
-	} else {
+	default:
 		t.line("%s %d of %s; %d same, %d other, %d missing, %d extra, %d not compared",
 			t.palette.Trouble("different:"), c.Different, cli.Plural(c.Keys, "key"), c.Same, c.Other, c.Missing,
 			c.Extra, c.Uncompared)
@@ -254,21 +265,43 @@ func (t *text) conclusion(r *compare.Result, again repeated) {
 	}
 }
 
+// notComparedText counts the recorded writes of a program of which it is not known that it makes them, and why.
+func notComparedText(r *compare.Result) string {
+	c := r.Counts()
+	var parts []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{
+		{c.Merged, "in between"}, {c.ByTimer, "by timers"}, {c.Uncompared, "after a difference"},
+		{r.Unattributed, "by unknown writers"},
+	} {
+		if one.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	return fmt.Sprintf("%d of %s (%s)", c.NotCompared, cli.Plural(r.Effects, "recorded write"),
+		strings.Join(parts, ", "))
+}
+
 // notes say what was not compared, and why.
 func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 	var out []string
+	if c.NotCompared > 0 {
+		out = append(out, notComparedText(r)+" not compared")
+	}
 	if c.Merged > 0 && verbose {
 		out = append(out, cli.Plural(c.Merged, "write")+" the same as another one, or in another order: "+
 			"that depends on when a controller looks")
 	}
-	if c.ByTimer > 0 {
+	if c.ByTimer > 0 && r.Writers == nil {
 		note := cli.Plural(c.ByTimer, "write") + " by timers not compared"
 		if !verbose {
 			note += "; -v shows them"
 		}
 		out = append(out, note)
 	}
-	if r.Unattributed > 0 {
+	if r.Unattributed > 0 && r.Writers == nil {
 		out = append(out, cli.Plural(r.Unattributed, "event")+" by unknown writers, taken as given")
 	}
 	if r.Relisted > 0 {

@@ -70,6 +70,26 @@ same: 1 write of 1 key
 `,
 		},
 		{
+			name: "not enough", reason: "statuses in between and deletions say little",
+			result: &compare.Result{
+				Controllers: []string{"op"}, Writers: []string{"op"}, Inputs: 1, Effects: 4, Unattributed: 1,
+				Keys: []compare.Key{{
+					Controller: "op", Key: "Website shop/blog", Same: 3, Merged: 1, Redacted: 1,
+					Repeats: &compare.Repeats{Writes: 12, Within: trace.Duration(2 * time.Second)},
+				}},
+			},
+			want: `op on the recording: 4 writes withheld, told apart by field manager op; 1 other event played
+RESULT   CONTROLLER   KEY                 WRITES
+same     op           Website shop/blog   3 same, 1 redacted value not compared
+
+op Website shop/blog
+  12 writes within 2s after the last event that change nothing: a recording does not show those
+
+not enough: 3 writes of 1 key the same, but too little was compared
+2 of 4 recorded writes (1 in between, 1 by unknown writers) not compared
+`,
+		},
+		{
 			name: "different", result: different, again: repeated{ran: true},
 			reason: "each difference has its fields and cause, escaped for a terminal",
 			want: `deployment, replicaset on the recording: 5 writes withheld, told apart by kind, fields and owner; 2 other events played
