@@ -132,7 +132,7 @@ func (r *Report) addLater(v values, pod bool) {
 		if since := cmp.Or(r.Conditions[i].Since, created); since != nil {
 			late := r.Status
 			late.Status = Failed
-			late.Reason = "Unschedulable for over 5m" + withSeparator(": ", firstLine(r.Conditions[i].Message))
+			late.Reason = ReasonUnschedulable + " for over 5m" + withSeparator(": ", firstLine(r.Conditions[i].Message))
 			r.Later = &Later{since.Add(unschedulableFailsAfter), late.truncated(), r.Drift.State}
 		}
 	}

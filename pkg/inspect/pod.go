@@ -194,16 +194,19 @@ func (o subject) unscheduled() (Status, bool) {
 		reason = "SchedulingGated" + withSeparator(": ", strings.Join(gates, ", "))
 	}
 	if c.isUnschedulable() {
-		reason = "Unschedulable so far" + withSeparator(": ", firstLine(c.Message))
+		reason = ReasonUnschedulable + " so far" + withSeparator(": ", firstLine(c.Message))
 	}
 	s := o.status(InProgress, reason)
 	s.Message = cmp.Or(c.Message, s.Message)
 	return s, true
 }
 
+// ReasonUnschedulable is what the reason of a pod begins with that no node fits.
+const ReasonUnschedulable = "Unschedulable"
+
 // isUnschedulable reports whether the condition is that no node fits the pod.
 func (c Condition) isUnschedulable() bool {
-	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == "Unschedulable"
+	return c.Type == "PodScheduled" && c.Status == "False" && c.Reason == ReasonUnschedulable
 }
 
 // failed reports whether the container has ended with an error.

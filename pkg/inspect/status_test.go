@@ -131,3 +131,28 @@ func TestNamespaceWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestCutText: what is cut is what comes before the cause.
+func TestCutText(t *testing.T) {
+	const invalid = `Deployment.apps "web" is invalid: metadata.labels: Invalid value: "x_": a valid label must end with a letter`
+	for _, test := range []struct {
+		text   string
+		most   int
+		want   string
+		reason string
+	}{
+		{"short: all of it", 20, "short: all of it", "nothing is cut"},
+		{"0 of 3 updated pods available", 20, "0 of 3 updated pods…", "without a cause, the end"},
+		{invalid, 60, `Deployment.apps "web"…a valid label must end with a letter`, "the cause fits"},
+		{invalid, 40, `Deployment.apps…a valid label must end…`, "the cause is cut too, and keeps a half"},
+		{`conversion webhook for example.com/v1, Kind=Foo failed: Post "https://x.svc:443/": service "x" not found`, 50,
+			`conversion webhook for…service "x" not found`, "an address has colons too"},
+		{"ImagePullBackOff: a very long text that goes on and on", 36, "ImagePullBackOff: a very long text…", "what is before it is short"},
+		{"Unschedulable so far: 0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes: no victims", 64,
+			"Unschedulable so far: 0/3 nodes are…3 Insufficient cpu.…", "the cause is in the first sentence"},
+	} {
+		if got := CutText(test.text, test.most, cutTo); got != test.want || utf8.RuneCountInString(got) > test.most {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		}
+	}
+}

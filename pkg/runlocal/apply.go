@@ -58,7 +58,7 @@ func suffix(group string) string {
 // UnknownKindError is the error of a kind that the API does not serve.
 type UnknownKindError struct {
 	Kind schema.GroupVersionKind
-	// Known are the kinds that the API serves.
+	// Known are the kinds that the API serves, such as "apps/v1 Deployment".
 	Known []string
 }
 
@@ -66,6 +66,9 @@ type UnknownKindError struct {
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
+
+// Name returns the kind as those of Known.
+func (e *UnknownKindError) Name() string { return e.Kind.GroupVersion().String() + " " + e.Kind.Kind }
 
 // Apply creates the objects as their author: those that others need first, and the others when, in the sandbox,
 // admission and the controllers have seen those, and quotas are enforced; else in the order given. Objects that exist
@@ -203,7 +206,7 @@ func (s *Session) kinds() []string {
 	var out []string
 	for _, list := range lists {
 		for _, r := range list.APIResources {
-			out = append(out, r.Kind)
+			out = append(out, list.GroupVersion+" "+r.Kind)
 		}
 	}
 	slices.Sort(out)

@@ -80,6 +80,15 @@ func (r Readiness) LatePod() (pod ObjectStatus, ok bool) {
 	return r.Created[i], true
 }
 
+// HasBlockedPod reports whether there is a pod that neither time nor another controller lets run: it has failed, or no
+// node fits it.
+func (r Readiness) HasBlockedPod() bool {
+	return slices.ContainsFunc(slices.Concat(r.Applied, r.Created), func(s ObjectStatus) bool {
+		return s.Kind.GroupKind() == schema.GroupKind{Kind: "Pod"} &&
+			(s.Status.Status == inspect.Failed || strings.HasPrefix(s.Status.Reason, inspect.ReasonUnschedulable))
+	})
+}
+
 // MissingControllers returns the short names of the controllers that do not run and without which a late object,
 // applied or created, does not become ready.
 func (r Readiness) MissingControllers(running []controllers.Controller) []string {

@@ -47,6 +47,7 @@ var edges = map[string][]string{
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/complete",
 		"cmd/kubectl-reconcile/internal/render",
+		"pkg/inspect",
 		"pkg/inspect/cluster",
 	},
 	"cmd/kubectl-reconcile/internal/diagram": {"cmd/kubectl-reconcile/internal/render"},

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"net/http"
 	"reflect"
 	"slices"
 	"sort"
@@ -116,7 +115,7 @@ func (p *Planner) stepOf(r *record) *Step {
 		Controller: r.controller, Key: p.names.key(r.key), Simulated: isSimulated(r.controller),
 		Outcome: r.end.Outcome, reconcile: r.id,
 	}
-	if r.end.PutOff != "" || r.endsInConflict() {
+	if r.end.PutOff != "" || r.end.ConflictOf(r.refused) != nil {
 		step.Outcome = trace.Done // it is no fault, and the key comes back at once
 	}
 	if step.Outcome != trace.Done {
@@ -124,7 +123,7 @@ func (p *Planner) stepOf(r *record) *Step {
 	}
 	step.Causes = p.causes(r.start.Causes, step.Key, step.Simulated)
 	for _, request := range r.refused {
-		if request.Code == http.StatusConflict && request.Reason == "Conflict" {
+		if request.IsConflict() {
 			continue // the controller reads the object again
 		}
 		w := p.refusal(request)
@@ -135,18 +134,6 @@ func (p *Planner) stepOf(r *record) *Step {
 		}
 	}
 	return step
-}
-
-// persistentConflict is the number of the retry from which on a conflict counts as any failure.
-const persistentConflict = 10
-
-// endsInConflict reports whether the reconcile failed because an object had changed since the controller read it.
-func (r *record) endsInConflict() bool {
-	return r.end.Next != nil && r.end.Next.Retry < persistentConflict &&
-		slices.ContainsFunc(r.refused, func(request *trace.Request) bool {
-			return request.Reason == "Conflict" && request.Message != "" &&
-				strings.Contains(r.end.Error, request.Message)
-		})
 }
 
 // refusal returns a write that was refused.

@@ -26,6 +26,7 @@ type Controller struct {
 	handoffs     handoffs
 	traits       ControllerTraits
 	history      history
+	stale        staleKeys
 	ignoresScope bool            // of IgnoreScope
 	gate         func() bool     // of Gate; nil is always open
 	queues       []observedQueue // guarded by tap.mu

@@ -228,3 +228,43 @@ func TestLongValuesAreCut(t *testing.T) {
 		t.Errorf("got %d bytes: %q…", len(got), got[maxValue-10:])
 	}
 }
+
+// TestStuckKeys: a key that is put off again and again while its controller's cache does not change has failed.
+func TestStuckKeys(t *testing.T) {
+	const first, second = "read version: 1 is not as new as written version: 2 for group resource pods",
+		"read version: 3 is not as new as written version: 4 for group resource pods"
+	type reconciled struct {
+		key, err string
+		times    int
+	}
+	for _, test := range []struct {
+		reason string
+		before []reconciled
+		want   string // PutOff of one more by the first error
+	}{
+		{"a few times", []reconciled{{"web", first, maxPutOff - 1}}, "pods"},
+		{"too often", []reconciled{{"web", first, maxPutOff}}, ""},
+		{"the cache changes", []reconciled{{"web", first, maxPutOff}, {"web", second, maxPutOff}}, "pods"},
+		{"it was done in between", []reconciled{{"web", first, maxPutOff}, {"web", "", 1}}, "pods"},
+		{"another key", []reconciled{{"api", first, maxPutOff}}, "pods"},
+	} {
+		tap, sink := recording()
+		c := tap.Controller("x")
+		q := newQueue(c)
+		var end *trace.End
+		for _, r := range append(test.before, reconciled{"web", first, 1}) {
+			for range r.times {
+				q.Add(r.key)
+				_, end = reconcileOnce(q, sink, func(string) {
+					if r.err != "" {
+						c.Outcome(trace.Failed, errors.New(r.err))
+					}
+				})
+			}
+		}
+		q.ShutDown()
+		if end.PutOff != test.want {
+			t.Errorf("%s: put off by %q, want %q", test.reason, end.PutOff, test.want)
+		}
+	}
+}

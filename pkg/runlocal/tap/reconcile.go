@@ -97,6 +97,9 @@ func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Droppe
 	if e.Outcome == trace.Failed {
 		e.PutOff, _ = trace.StaleCache(e.Error)
 	}
+	if r.c.stale.isStuck(r.queue, r.key, e.Error, e.PutOff != "") {
+		e.PutOff = ""
+	}
 	if !r.next.IsZero() {
 		e.Next = &trace.Next{After: trace.Duration(max(r.next.Sub(at), 0)), Retry: r.nextRetry}
 	}
@@ -104,6 +107,44 @@ func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Droppe
 		return e, nil
 	}
 	return e, &trace.Dropped{Retries: r.retries, Error: e.Error}
+}
+
+// maxPutOff is how often in a row a key may be put off by the same state of its controller's cache: with the backoff of
+// client-go's default rate limiter that takes over a second, and more is a failure.
+const maxPutOff = 8
+
+// staleKeys are the keys that were put off since they were done, and by what. The zero value is empty. Its methods may
+// be called concurrently.
+type staleKeys struct {
+	mu   sync.Mutex
+	keys map[[2]string]staleKey // by queue and key
+}
+
+// staleKey is an error by which a key was put off, which has the versions in the cache and of the write, and how often.
+type staleKey struct {
+	err   string
+	times int
+}
+
+// isStuck records how a reconcile of a key has ended, and reports whether the key is put off while nothing changes.
+func (s *staleKeys) isStuck(queue, key, err string, putOff bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := [2]string{queue, key}
+	if !putOff {
+		delete(s.keys, at)
+		return false
+	}
+	k := s.keys[at]
+	if k.err != err {
+		k = staleKey{err: err}
+	}
+	k.times++
+	if s.keys == nil {
+		s.keys = map[[2]string]staleKey{}
+	}
+	s.keys[at] = k
+	return k.times > maxPutOff
 }
 
 // verdict infers the outcome and its error from what upstream's controllers have in common. All add a failed key again

@@ -302,7 +302,8 @@ type End struct {
 	// Error is the reason of a failure, as far as the controller reported it; empty for Done.
 	Error string `json:"error,omitempty"`
 	// PutOff is a resource, for a Failed reconcile that ended because the controller's cache does not show its own last
-	// write of that resource yet: this is no fault, and the key is retried. Empty for all others. See StaleCache.
+	// write of that resource yet: this is no fault, and the key is retried. Empty for all others, and once the key has been
+	// put off many times in a row while the version in the cache did not change. See StaleCache.
 	PutOff string `json:"putOff,omitempty"`
 	// Writes counts successful writes, in a dry run those that would be; Refused counts those that failed. Neither
 	// counts API Events.
@@ -314,6 +315,28 @@ type End struct {
 
 // Type implements Detail.
 func (*End) Type() Type { return TypeEnd }
+
+// PersistentConflict is the number of the retry from which on a conflict is like any failure: with the backoff of
+// client-go's default rate limiter, conflicts have then lasted for about five seconds.
+const PersistentConflict = 10
+
+// ConflictOf returns the latest of the reconcile's requests that it failed at because the object had changed since the
+// controller read it: the retry reads it again and mostly succeeds. It is nil if the reconcile did not fail, failed for
+// another reason, or has met conflicts persistently.
+func (e *End) ConflictOf(requests []*Request) *Request {
+	if e.Outcome != Failed || e.Next == nil || e.Next.Retry >= PersistentConflict {
+		return nil
+	}
+	for _, r := range slices.Backward(requests) {
+		if r.IsConflict() && r.Message != "" && strings.Contains(e.Error, r.Message) {
+			return r
+		}
+	}
+	return nil
+}
+
+// IsConflict reports whether the request was refused because the object had changed since the controller read it.
+func (r *Request) IsConflict() bool { return r.Reason == "Conflict" }
 
 // Dropped means that the key is not retried any more: it failed too often, or with an error that retries do not help.
 type Dropped struct {

@@ -13,6 +13,9 @@ type ControllerSummary struct {
 	Reconciles int    `json:"reconciles"`
 	// Failed counts the reconciles that ended with an error, given up and panicked ones included.
 	Failed int `json:"failed"`
+	// Conflicts counts the write requests that were refused because the object had changed since the controller read it,
+	// which reads it again. Neither they nor the reconciles that failed by one are counted in RefusedWrites and Failed.
+	Conflicts int `json:"conflicts"`
 	// PutOff counts the reconciles that ended early because a cache did not show yet what the controller wrote: see
 	// End.PutOff. They are not counted in Failed.
 	PutOff int `json:"putOff"`
@@ -49,6 +52,8 @@ type Summary struct {
 type controllerTally struct {
 	ControllerSummary
 	durations, waits histogram
+	// running has what the reconciles that have not ended were refused by conflicts.
+	running map[ReconcileID][]*Request
 }
 
 // NewSummary returns an empty Summary.
@@ -63,7 +68,9 @@ func (s *Summary) Record(e *Event) {
 	defer s.mu.Unlock()
 	t := s.controllers[e.Controller]
 	if t == nil {
-		t = &controllerTally{ControllerSummary: ControllerSummary{Controller: e.Controller}}
+		t = &controllerTally{
+			ControllerSummary: ControllerSummary{Controller: e.Controller}, running: map[ReconcileID][]*Request{},
+		}
 		s.controllers[e.Controller] = t
 	}
 	t.record(e)
@@ -73,16 +80,19 @@ func (t *controllerTally) record(e *Event) {
 	switch d := e.Detail.(type) {
 	case *Start:
 		t.Reconciles++
+		t.running[e.Reconcile] = nil
 		t.waits.add(time.Duration(d.QueueWait))
 		if d.IsRetry() {
 			t.Retries++
 		}
 	case *End:
 		t.durations.add(time.Duration(d.Duration))
+		conflict := d.ConflictOf(t.running[e.Reconcile])
+		delete(t.running, e.Reconcile)
 		switch {
 		case d.PutOff != "":
 			t.PutOff++
-		case d.Outcome != Done:
+		case d.Outcome != Done && conflict == nil:
 			t.Failed++
 		}
 	case *Dropped:
@@ -98,9 +108,15 @@ func (t *controllerTally) request(e *Event, d *Request) {
 	case d.Recorded != nil:
 		t.Events++
 	default:
-		if d.Failed() {
+		switch {
+		case d.IsConflict():
+			t.Conflicts++
+			if of, runs := t.running[e.Reconcile]; runs {
+				t.running[e.Reconcile] = append(of, d)
+			}
+		case d.Failed():
 			t.RefusedWrites++
-		} else {
+		default:
 			t.Writes++
 		}
 		if e.Reconcile == 0 {

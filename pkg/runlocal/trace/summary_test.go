@@ -21,8 +21,21 @@ func TestSummary(t *testing.T) {
 		&Request{Verb: "get", Code: 200},
 		&Request{Verb: "create", Code: 201},
 		&Request{Verb: "create", Code: 201, Recorded: &RecordedEvent{}},
-		&Request{Verb: "update", Code: 409},
+		&Request{Verb: "update", Code: 403},
 		&End{Outcome: Failed, Duration: 20})
+	record("replicaset", 5, // a conflict that the next reconcile does not have
+		&Start{},
+		&Request{Verb: "update", Code: 409, Reason: "Conflict", Message: "modified"},
+		&End{Outcome: Failed, Error: "updating: modified", Duration: 20, Next: &Next{Retry: 1}})
+	record("replicaset", 6, // one that goes on
+		&Start{},
+		&Request{Verb: "update", Code: 409, Reason: "Conflict", Message: "modified"},
+		&End{Outcome: Failed, Error: "updating: modified", Duration: 20, Next: &Next{Retry: PersistentConflict}})
+	record("replicaset", 7, // one that the controller has got over by itself
+		&Start{},
+		&Request{Verb: "update", Code: 409, Reason: "Conflict", Message: "modified"},
+		&Request{Verb: "update", Code: 200},
+		&End{Outcome: Done, Duration: 20})
 	record("replicaset", 2,
 		&Start{Causes: []Cause{{Type: CauseWatch}, {Type: CauseRetry}}, QueueWait: 60},
 		&End{Outcome: GaveUp, Duration: 30}, &Dropped{Retries: 1})
@@ -35,8 +48,8 @@ func TestSummary(t *testing.T) {
 	want := []ControllerSummary{
 		{Controller: "deployment", Reconciles: 1, P50: 10, P99: 10, Longest: 10},
 		{
-			Controller: "replicaset", Reconciles: 3, Failed: 2, PutOff: 1, Retries: 1, GaveUp: 1, Writes: 1, RefusedWrites: 2, Unattributed: 1, Events: 1,
-			P50: 20, P99: 30, Longest: 30, WaitedP50: 40, WaitedP99: 60,
+			Controller: "replicaset", Reconciles: 6, Failed: 3, Conflicts: 3, PutOff: 1, Retries: 1, GaveUp: 1, Writes: 2, RefusedWrites: 2, Unattributed: 1, Events: 1,
+			P50: 20, P99: 30, Longest: 30, WaitedP50: 0, WaitedP99: 60,
 		},
 	}
 	if diff := cmp.Diff(want, s.Controllers()); diff != "" {

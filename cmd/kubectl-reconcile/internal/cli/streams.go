@@ -67,6 +67,16 @@ func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Prog
 	return p, streams
 }
 
+// WithReadingProgress is WithProgress for commands that read a cluster. Where nothing is to be shown, the Progress is one
+// that writes a line if reading takes long.
+func WithReadingProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
+	p, streams := WithProgress(streams, wanted)
+	if p == nil {
+		p = render.NewPlainProgress(streams.ErrOut, clock.RealClock{})
+	}
+	return p, streams
+}
+
 // ProgressText returns a text for Progress.Show that does not change.
 func ProgressText(format string, args ...any) func(context.Context) string {
 	text := fmt.Sprintf(format, args...)

@@ -9,16 +9,18 @@ import (
 // maxSuggestions bounds the names that a hint offers.
 const maxSuggestions = 3
 
-// Suggest returns the known names that name may be a misspelling of, the nearest first and at most three.
+// Suggest returns the known names that name may be a misspelling of, the nearest first and at most three. Of kinds with
+// their group and version, such as "apps/v1 Deployment", the kind is compared; those of the same kind are the only ones.
 func Suggest(name string, known []string) []string {
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var near []candidate
+	name = kindOf(name)
 	for _, k := range known {
-		d := distance(strings.ToLower(name), strings.ToLower(k))
-		if d <= min(max(2, len(name)/4), len(name)/2) || len(name) > 2 && strings.HasPrefix(k, name) {
+		d := distance(strings.ToLower(name), strings.ToLower(kindOf(k)))
+		if d <= min(max(2, len(name)/4), len(name)/2) || len(name) > 2 && strings.HasPrefix(kindOf(k), name) {
 			near = append(near, candidate{k, d})
 		}
 	}
@@ -28,10 +30,15 @@ func Suggest(name string, known []string) []string {
 	})
 	var out []string
 	for _, c := range near[:min(len(near), maxSuggestions)] {
-		out = append(out, c.name)
+		if c.distance == 0 || near[0].distance > 0 {
+			out = append(out, c.name)
+		}
 	}
 	return out
 }
+
+// kindOf returns a name without the group and the version that it begins with, if it has any.
+func kindOf(name string) string { return name[strings.LastIndex(name, " ")+1:] }
 
 // Suggestion returns a hint that offers the nearest known names, followed by more advice, which may be empty.
 func Suggestion(name string, known []string, more string) string {

@@ -52,6 +52,22 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("Suggest(%q): %s (-want +got):\n%s", tt.name, tt.reason, diff)
 		}
 	}
+	served := []string{"apps/v1 Deployment", "networking.k8s.io/v1 Ingress", "networking.k8s.io/v1 IngressClass", "v1 Event", "events.k8s.io/v1 Event"}
+	for _, tt := range []struct {
+		name   string
+		want   []string
+		reason string
+	}{
+		{"extensions/v1beta1 Ingress", []string{"networking.k8s.io/v1 Ingress"}, "the same kind in another group, and no other"},
+		{"apps/v1beta2 Deployment", []string{"apps/v1 Deployment"}, "in another version"},
+		{"v1beta1 Event", []string{"events.k8s.io/v1 Event", "v1 Event"}, "in several groups"},
+		{"apps/v1 Deploymnt", []string{"apps/v1 Deployment"}, "misspelt"},
+		{"networking.k8s.io/v1 Gadget", nil, "a group alone is not near"},
+	} {
+		if diff := cmp.Diff(tt.want, Suggest(tt.name, served)); diff != "" {
+			t.Errorf("Suggest(%q): %s (-want +got):\n%s", tt.name, tt.reason, diff)
+		}
+	}
 	if got := Suggest("deployment", nil); got != nil {
 		t.Errorf("suggests %q where nothing is known", got)
 	}

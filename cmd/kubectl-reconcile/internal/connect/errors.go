@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
@@ -246,6 +248,9 @@ func (c *Connection) ExplainEach(err error) error {
 	return errors.Join(errs...)
 }
 
+// maxMessage bounds the message of an error in a line of DescribeIncomplete, in characters: documents have all of it.
+const maxMessage = 160
+
 // DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not
 // escaped.
 func DescribeIncomplete(all []cluster.Incomplete) []string {
@@ -257,7 +262,7 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 		switch i.Reason {
 		case cluster.ReasonForbidden, cluster.ReasonUnauthorized, cluster.ReasonNotRecorded:
 		default:
-			c.message = i.Message
+			c.message = inspect.CutText(i.Message, maxMessage, render.Cut)
 		}
 		if _, known := resources[c]; !known {
 			causes = append(causes, c)

@@ -285,7 +285,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if err != nil {
 		return nil, err
 	}
-	progress, streams := cli.WithProgress(streams, f.output == "")
+	progress, streams := cli.WithReadingProgress(streams, f.output == "")
 	o := &Options{
 		namespace: defaultNamespace, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
 		apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,

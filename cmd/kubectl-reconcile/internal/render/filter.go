@@ -149,24 +149,15 @@ func (b *Blocks) repeatedFailureLine(open *block, end *trace.End) []line {
 	return []line{{word: briefWord, text: head + "  " + b.o.Palette.Trouble("failed as before") + nextText(end.Next)}}
 }
 
-// persistentConflict is the number of the retry from which on conflicts are shown like any failure: with the backoff of
-// client-go's default rate limiter, they have then lasted for about five seconds.
-const persistentConflict = 10
-
-// conflictOf returns the write that a reconcile failed at because the object had changed since the controller read it:
-// the retry reads it again and mostly succeeds. It is nil if the reconcile did not fail, failed for another reason, or
-// has met conflicts persistently.
+// conflictOf returns trace.End.ConflictOf for the events of a reconcile.
 func conflictOf(events []*trace.Event, end *trace.End) *trace.Request {
-	if end.Outcome != trace.Failed || end.Next == nil || end.Next.Retry >= persistentConflict {
-		return nil
-	}
-	for _, e := range slices.Backward(events) {
-		r, ok := e.Detail.(*trace.Request)
-		if ok && r.Reason == "Conflict" && r.Message != "" && strings.Contains(end.Error, r.Message) {
-			return r
+	var requests []*trace.Request
+	for _, e := range events {
+		if r, ok := e.Detail.(*trace.Request); ok {
+			requests = append(requests, r)
 		}
 	}
-	return nil
+	return end.ConflictOf(requests)
 }
 
 // conflictLine returns the one line, in brackets, of a reconcile that accepted no write and ended in a conflict.

@@ -66,7 +66,7 @@ func TestReconcilesWithoutABlock(t *testing.T) {
 		{"an error that was logged is shown", []reconcile{loud}, Normal, 1, NotShown{}},
 		{"so is a refused write, even if the reconcile succeeded", []reconcile{refused}, Normal, 1, NotShown{}},
 		{"a conflict is a line, and those that follow it are counted", []reconcile{conflict(1), conflict(2), conflict(3), wrote("a")}, Normal, 0, NotShown{Conflicts: 2, Idle: 1}},
-		{"persistent conflicts are failures", []reconcile{conflict(persistentConflict)}, Normal, 1, NotShown{}},
+		{"persistent conflicts are failures", []reconcile{conflict(trace.PersistentConflict)}, Normal, 1, NotShown{}},
 		{"-v shows each", []reconcile{conflict(1), conflict(2), putOff}, Verbose, 3, NotShown{}},
 		{"the same dry writes are shown once", []reconcile{
 			wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)), wrote("a", dryWrite("update", "web-1", 3)),
@@ -171,7 +171,7 @@ func TestConflicts(t *testing.T) {
   create   Pod web-5fc9f4bf66-aaaaa                    201  500µs
   conflict update Deployment web/status; retry 1 in 5ms
 `},
-		{"again and again", []trace.Detail{update, end(0, persistentConflict)}, `
+		{"again and again", []trace.Detail{update, end(0, trace.PersistentConflict)}, `
 +0.003s  deployment  default/web  #1
   because  its cause was not seen
   update   Deployment web/status                       409  0s  conflict

@@ -14,12 +14,15 @@ import (
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
+	plain bool       // of NewPlainProgress
 	width func() int // of the terminal; 0 if it is not known
 
 	mu      sync.Mutex // guards all below, and writing to the terminal
 	drawn   bool
-	line    string // what was drawn last
-	midLine bool   // others have not ended the line that they write: nothing is drawn in it
+	line    string    // what was drawn last
+	midLine bool      // others have not ended the line that they write: nothing is drawn in it
+	began   time.Time // of the first operation of a plain progress
+	said    bool      // a plain progress has written its line
 }
 
 const (
@@ -29,7 +32,15 @@ const (
 	// least progressBackoff times that.
 	progressInterval = 250 * time.Millisecond
 	progressBackoff  = 10
+	// plainDelay is how long the operations take together before a plain progress writes its line.
+	plainDelay = 10 * time.Second
 )
+
+// NewPlainProgress returns a Progress for what is no terminal: it writes one line, with what is done after ten seconds, so
+// that a server that is slow is not taken for a program that hangs.
+func NewPlainProgress(out io.Writer, clk clock.Clock) *Progress {
+	return &Progress{out: out, clock: clk, plain: true}
+}
 
 // NewProgress returns a Progress on out, which must be a terminal, timed by clk.
 func NewProgress(out io.Writer, clk clock.Clock) *Progress {
@@ -45,13 +56,44 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
-	drawing.Go(func() { p.run(ctx, text) })
+	if p.plain {
+		drawing.Go(func() { p.writeLate(ctx, text) })
+	} else {
+		drawing.Go(func() { p.run(ctx, text) })
+	}
 	return func() {
 		cancel()
 		drawing.Wait()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.erase()
+	}
+}
+
+// writeLate writes what text returns in a line, once, unless ctx is done before.
+func (p *Progress) writeLate(ctx context.Context, text func(context.Context) string) {
+	p.mu.Lock()
+	if p.began.IsZero() {
+		p.began = p.clock.Now()
+	}
+	rest, said := max(progressDelay, plainDelay-p.clock.Since(p.began)), p.said
+	p.mu.Unlock()
+	if said {
+		return
+	}
+	timer := p.clock.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C():
+	}
+	line := Escape(text(ctx))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ctx.Err() == nil && line != "" && !p.said {
+		p.said = true
+		_, _ = io.WriteString(p.out, "still "+line+"\n")
 	}
 }
 
@@ -99,9 +141,9 @@ func (p *Progress) erase() {
 }
 
 // Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a
-// nil Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
+// nil or a plain Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
-	if p == nil {
+	if p == nil || p.plain {
 		return w
 	}
 	beside := progressWriter{p, w}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -100,6 +101,36 @@ func TestProgress(t *testing.T) {
 				}
 				if written := screen.total(); tt.want == "" && written != "" {
 					t.Errorf("%q was written", written)
+				}
+			})
+		})
+	}
+}
+
+// TestPlainProgress: one line, if the operations take long together.
+func TestPlainProgress(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		takes  []time.Duration
+		want   string
+	}{
+		{"a server that answers", []time.Duration{plainDelay - time.Millisecond}, ""},
+		{"one that is slow", []time.Duration{time.Minute}, "still reading 1\n"},
+		{"its first answer too", []time.Duration{plainDelay - time.Second, time.Minute}, "still reading 2\n"},
+		{"a fast operation after a slow one", []time.Duration{plainDelay - time.Millisecond, progressDelay / 2}, ""},
+		{"it is written once", []time.Duration{time.Minute, time.Minute}, "still reading 1\n"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				p := NewPlainProgress(&out, clock.RealClock{})
+				for i, takes := range tt.takes {
+					end := p.Show(t.Context(), func(context.Context) string { return fmt.Sprintf("reading %d", i+1) })
+					<-time.After(takes)
+					end()
+				}
+				if got := out.String(); got != tt.want {
+					t.Errorf("%q, want %q", got, tt.want)
 				}
 			})
 		})

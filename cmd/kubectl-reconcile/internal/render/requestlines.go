@@ -80,7 +80,7 @@ func (b *Blocks) statusCode(r *trace.Request, state blockState) string {
 // note returns why a request failed, or what it changed; empty if there is nothing to add.
 func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 	switch {
-	case r.Reason == "Conflict":
+	case r.IsConflict():
 		return "conflict"
 	case r.Failed():
 		return b.errorText(r.Message)

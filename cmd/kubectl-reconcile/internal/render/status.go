@@ -58,9 +58,9 @@ func (o StatusOptions) columns() []Column {
 		out = append(out, Column{Title: "TIME"})
 	}
 	if o.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE", DropOrder: 10})
+		out = append(out, Column{Title: "NAMESPACE", Names: true, DropOrder: 10})
 	}
-	out = append(out, Column{Title: "NAME"}, Column{Title: "STATUS"})
+	out = append(out, Column{Title: "NAME", Names: true}, Column{Title: "STATUS"})
 	if o.Wide {
 		out = append(out, Column{Title: "READY", DropOrder: 4})
 	}

@@ -112,7 +112,7 @@ func TestStatusConditions(t *testing.T) {
 		{[]inspect.Condition{{Type: "Ready", Status: "True", Drift: inspect.Behind}}, "Ready=True", ToneDim, "the drift of the object is in another column"},
 	} {
 		row := StatusRow{Report: inspect.Report{Conditions: tt.in}}
-		if got := row.conditions(); got != toned(tt.want, tt.tone) {
+		if got := row.conditions(); got.Text != tt.want || got.Tone != tt.tone {
 			t.Errorf("%+v: %+v, want %q in tone %d: %s", tt.in, got, tt.want, tt.tone, tt.reason)
 		}
 	}

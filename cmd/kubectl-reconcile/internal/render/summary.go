@@ -42,7 +42,9 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 }
 
 // idle reports whether a controller had nothing to do.
-func idle(c trace.ControllerSummary) bool { return c.Reconciles == 0 && c.Writes+c.RefusedWrites == 0 }
+func idle(c trace.ControllerSummary) bool {
+	return c.Reconciles == 0 && c.Writes+c.RefusedWrites+c.Conflicts == 0
+}
 
 func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	writes := "WRITES"
@@ -52,6 +54,7 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 	columns := []Column{
 		{Title: "CONTROLLER", Truncatable: true}, {Title: "RECONCILES"}, {Title: "FAILED"},
 		{Title: "PUT OFF", DropOrder: 6}, {Title: "RETRIES", DropOrder: 5}, {Title: writes}, {Title: "REFUSED"},
+		{Title: "CONFLICTS", DropOrder: 7},
 		{Title: "P50", Optional: true, DropOrder: 3}, {Title: "P99", Optional: true, DropOrder: 4},
 		{Title: "WAITED P50", Optional: true, DropOrder: 1}, {Title: "WAITED P99", Optional: true, DropOrder: 2},
 	}
@@ -62,7 +65,7 @@ func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o Contro
 			failed.Tone = ToneTrouble
 		}
 		row := []Cell{{Text: c.Controller}, {Text: strconv.Itoa(c.Reconciles)}, failed}
-		for _, n := range []int{c.PutOff, c.Retries, c.Writes, c.RefusedWrites} {
+		for _, n := range []int{c.PutOff, c.Retries, c.Writes, c.RefusedWrites, c.Conflicts} {
 			row = append(row, Cell{Text: strconv.Itoa(n)})
 		}
 		for _, d := range []trace.Duration{c.P50, c.P99, c.WaitedP50, c.WaitedP99} {
@@ -121,30 +124,27 @@ type ObjectRow struct {
 const maxUnfolded = 3
 
 // ObjectTable writes an empty line and a row for each object; nothing without objects. Objects that may be folded and
-// are in the same state share one row if there are more than a few. Namespaces are shown if there are several. Names
-// are cut only if the terminal has no room for them even without reasons.
+// are in the same state share one row if there are more than a few. Namespaces are shown if there are several.
 func ObjectTable(w io.Writer, objects []ObjectRow, o TableOptions) error {
-	columns := []Column{{Title: "OBJECT"}, {Title: "READY"}, {Title: "STATUS"}}
+	columns := []Column{
+		{Title: "OBJECT", Names: true}, {Title: "READY"}, {Title: "STATUS"},
+		{Title: "REASON", Truncatable: true, DropOrder: 1},
+	}
 	several := slices.ContainsFunc(objects, func(row ObjectRow) bool { return row.Namespace != objects[0].Namespace })
 	if several {
-		columns = append([]Column{{Title: "NAMESPACE"}}, columns...)
+		columns = append([]Column{{Title: "NAMESPACE", Names: true}}, columns...)
 	}
 	var rows [][]Cell
-	objects = fold(objects)
-	for _, object := range objects {
+	for _, object := range fold(objects) {
 		status := object.Status
-		row := []Cell{{Text: object.Name}, {Text: dashIfEmpty(status.Ready)}, toned(status.Status, StatusTone(status))}
+		row := []Cell{
+			{Text: object.Name}, {Text: dashIfEmpty(status.Ready)}, toned(status.Status, StatusTone(status)),
+			{Text: status.Reason},
+		}
 		if several {
 			row = append([]Cell{{Text: dashIfEmpty(object.Namespace)}}, row...)
 		}
 		rows = append(rows, row)
-	}
-	if !NewTable(columns, o).Fits(rows) {
-		columns[len(columns)-3].Truncatable = true
-	}
-	columns = append(columns, Column{Title: "REASON", Truncatable: true, DropOrder: 1})
-	for i, object := range objects {
-		rows[i] = append(rows[i], Cell{Text: object.Status.Reason})
 	}
 	return section(w, columns, rows, o)
 }

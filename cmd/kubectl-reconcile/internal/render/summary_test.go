@@ -17,16 +17,16 @@ import (
 func TestControllerTable(t *testing.T) {
 	var out bytes.Buffer
 	err := ControllerTable(&out, []trace.ControllerSummary{
-		{Controller: "deployment", Reconciles: 12, Failed: 2, PutOff: 3, Retries: 1, Writes: 7, RefusedWrites: 2, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
+		{Controller: "deployment", Reconciles: 12, Failed: 2, PutOff: 3, Retries: 1, Writes: 7, RefusedWrites: 2, Conflicts: 4, P50: trace.Duration(1234567), P99: trace.Duration(28 * time.Millisecond), WaitedP50: 14200, WaitedP99: 33300},
 		{Controller: "replicaset"},
 	}, ControllerTableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `
-CONTROLLER   RECONCILES   FAILED   PUT OFF   RETRIES   WRITES   REFUSED   P50      P99    WAITED P50   WAITED P99
-deployment   12           2        3         1         7        2         1.23ms   28ms   14.2µs       33.3µs
-replicaset   0            0        0         0         0        0         0s       0s     0s           0s
+CONTROLLER   RECONCILES   FAILED   PUT OFF   RETRIES   WRITES   REFUSED   CONFLICTS   P50      P99    WAITED P50   WAITED P99
+deployment   12           2        3         1         7        2         4           1.23ms   28ms   14.2µs       33.3µs
+replicaset   0            0        0         0         0        0         0           0s       0s     0s           0s
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("after an empty line, a row a controller (-want +got):\n%s", diff)
@@ -105,9 +105,9 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		width                int
 		controller, of, word string // in the title lines
 	}{
-		{0, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99 WAITED P50 WAITED P99", "NAMESPACE OBJECT READY STATUS REASON", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
-		{100, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED P50 P99", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
-		{80, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{0, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED CONFLICTS P50 P99 WAITED P50 WAITED P99", "NAMESPACE OBJECT READY STATUS REASON", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{100, "CONTROLLER RECONCILES FAILED PUT OFF RETRIES WRITES REFUSED CONFLICTS P99", "NAMESPACE OBJECT READY STATUS REASON", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
+		{80, "CONTROLLER RECONCILES FAILED WRITES REFUSED CONFLICTS", "NAMESPACE OBJECT READY STATUS REASON", "WOULD RESOURCE OBJECTS WRITES REFUSED"},
 		{60, "CONTROLLER RECONCILES FAILED WRITES REFUSED", "NAMESPACE OBJECT READY STATUS", "WOULD RESOURCE WRITES REFUSED"},
 	} {
 		var out bytes.Buffer

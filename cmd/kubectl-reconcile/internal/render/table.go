@@ -4,18 +4,24 @@ import (
 	"bufio"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // Column is a column of a Table.
 type Column struct {
 	// Title is written above it as it is.
 	Title string
-	// Truncatable is true if its texts may be cut, the widest of such columns first, where rows are wider than the
-	// terminal. Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but
+	// Truncatable is true if its texts may be cut, as inspect.CutText does, the widest of such columns first, where rows
+	// are wider than the terminal. Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but
 	// no other row.
 	Truncatable bool
+	// Names is true if its texts are names. Where nothing else can be cut, and the last truncatable column would be left
+	// out, they are cut in the middle: they end in what distinguishes them.
+	Names bool
 	// Optional is true if it is left out before any text is cut.
 	Optional bool
 	// DropOrder is the order in which columns are left out where cutting is not enough, the lowest first. A column
@@ -27,9 +33,11 @@ type Column struct {
 type Cell struct {
 	Text string
 	Tone Tone
-	// coloured is Text with the escape sequences of several tones, for columns that are not cut; both are escaped
-	// already. If it is empty, all of Text has the tone Tone.
+	// coloured is Text with the escape sequences of several tones; both are escaped already. If it is empty, all of Text
+	// has the tone Tone.
 	coloured string
+	// shorten returns the cell cut to a width; nil if any part of it may be cut.
+	shorten func(width int) Cell
 }
 
 func toned(text string, tone Tone) Cell { return Cell{Text: text, Tone: tone} }
@@ -127,7 +135,7 @@ func (l *Table) line(out *bufio.Writer, row []measured, limits []int) {
 			continue
 		}
 		if c.width > limits[i] && l.o.Width > 0 {
-			c.Text, c.coloured = l.measure.Truncate(c.Text, limits[i], guidesOf(l.o.ASCII).ellipsis), ""
+			c.Cell = l.shortened(c.Cell, l.columns[i], limits[i])
 			c.width = l.measure.StringWidth(c.Text)
 		}
 		if c.Text != "" {
@@ -138,6 +146,34 @@ func (l *Table) line(out *bufio.Writer, row []measured, limits []int) {
 		blanks += max(0, limits[i]-c.width) + l.gap
 	}
 	_ = out.WriteByte('\n') // Flush returns the first error
+}
+
+// shortened returns a cell of a column cut to a width.
+func (l *Table) shortened(c Cell, column Column, width int) Cell {
+	ellipsis := guidesOf(l.o.ASCII).ellipsis
+	cut := func(text string, most int) string { return l.measure.Truncate(text, most, ellipsis) }
+	switch {
+	case c.shorten != nil:
+		c = c.shorten(width)
+	case column.Names:
+		c.Text = cutMiddle(c.Text, width, ellipsis)
+	default:
+		c.Text, c.coloured = inspect.CutText(c.Text, width, cut), ""
+	}
+	if l.measure.StringWidth(c.Text) > width { // wide characters, or what may not be cut
+		c.Text, c.coloured = cut(c.Text, width), ""
+	}
+	return c
+}
+
+// cutMiddle cuts a name to a number of characters.
+func cutMiddle(name string, most int, ellipsis string) string {
+	runes := []rune(name)
+	keep := most - utf8.RuneCountInString(ellipsis)
+	if len(runes) <= most || keep < 2 {
+		return name
+	}
+	return string(runes[:keep-keep/2]) + ellipsis + string(runes[len(runes)-keep/2:])
 }
 
 func (l *Table) paint(c Cell) string {
@@ -155,11 +191,14 @@ const (
 	leastGap   = 1
 )
 
-// The widths that truncatable columns keep on a narrow terminal: less important columns are left out before a text is
-// cut below preferredWidth, and truncatable columns themselves before it is cut below leastWidth.
+// The widths that columns keep on a narrow terminal: less important columns are left out before a text is cut below
+// preferredWidth, then names are cut, but not below preferredName, then all are cut, and truncatable columns themselves
+// are left out before a text is cut below leastWidth and a name below leastName.
 const (
 	preferredWidth = 24
 	leastWidth     = 12
+	preferredName  = 24
+	leastName      = 16
 )
 
 // dropped marks a column that is left out.
@@ -212,11 +251,13 @@ func (l *Table) dropOptional(limits []int) {
 
 // shrink makes one column narrower or leaves it out; it returns false if nothing can be made narrower.
 func (l *Table) shrink(limits []int) bool {
-	if l.cut(limits, preferredWidth) {
+	if l.cut(limits, preferredWidth, isTruncatable) {
 		return true
 	}
 	least := l.leastImportant(limits)
-	if (least < 0 || l.isLastTruncatable(limits, least)) && l.cut(limits, leastWidth) {
+	if (least < 0 || l.isLastTruncatable(limits, least)) &&
+		(l.cut(limits, preferredName, hasNames) || l.cut(limits, leastWidth, isTruncatable) ||
+			l.cut(limits, leastName, hasNames)) {
 		return true
 	}
 	if least >= 0 {
@@ -225,13 +266,17 @@ func (l *Table) shrink(limits []int) bool {
 	return least >= 0
 }
 
-// cut narrows the widest truncatable column as far as needed, but not below the next widest one nor below keep cells;
-// it returns false if none is wider than that.
-func (l *Table) cut(limits []int, keep int) bool {
+func isTruncatable(c Column) bool { return c.Truncatable }
+
+func hasNames(c Column) bool { return c.Names }
+
+// cut narrows the widest of some columns as far as needed, but not below the next widest one nor below keep cells; it
+// returns false if none is wider than that.
+func (l *Table) cut(limits []int, keep int, of func(Column) bool) bool {
 	widest, next := dropped, keep
 	for i, c := range l.columns {
 		switch {
-		case !c.Truncatable || limits[i] <= keep:
+		case !of(c) || limits[i] <= keep:
 		case widest == dropped:
 			widest = i
 		case limits[i] > limits[widest]:
@@ -268,11 +313,13 @@ func (l *Table) isLastTruncatable(limits []int, column int) bool {
 	return l.columns[column].Truncatable
 }
 
-// widen gives truncatable columns the room that leaving out others has left.
+// widen gives truncatable columns, and then names, the room that leaving out others has left.
 func (l *Table) widen(limits []int) {
-	for i, c := range l.columns {
-		if c.Truncatable && limits[i] != dropped {
-			limits[i] += max(0, min(l.widths[i]-limits[i], l.o.Width-l.total(limits)))
+	for _, of := range []func(Column) bool{isTruncatable, hasNames} {
+		for i, c := range l.columns {
+			if of(c) && limits[i] != dropped {
+				limits[i] += max(0, min(l.widths[i]-limits[i], l.o.Width-l.total(limits)))
+			}
 		}
 	}
 }

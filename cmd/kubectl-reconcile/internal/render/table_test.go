@@ -74,6 +74,51 @@ func TestTableByAndBy(t *testing.T) {
 	}
 }
 
+// TestNamesAreCutLast: one long name does not take the reasons of all rows away.
+func TestNamesAreCutLast(t *testing.T) {
+	columns := []Column{
+		{Title: "NAMESPACE", Names: true, DropOrder: 10}, {Title: "NAME", Names: true}, {Title: "STATUS"},
+		{Title: "REASON", Truncatable: true, DropOrder: 9}, {Title: "AGE", DropOrder: 3},
+	}
+	rows := cellsOf(
+		[]string{"shop", "deployment/a-deployment-whose-name-takes-all-of-the-line-544fbbb6fb", "InProgress", "1 of 2 ready", "5m"},
+		[]string{"shop", "pod/web", "Failed", "web is refused: spec.x: Invalid value: too many letters", "5m"})
+	for _, tt := range []struct {
+		width  int
+		want   string
+		reason string
+	}{
+		{120, `
+NAMESPACE  NAME                                                                 STATUS      REASON
+shop       deployment/a-deployment-whose-name-takes-all-of-the-line-544fbbb6fb  InProgress  1 of 2 ready
+shop       pod/web                                                              Failed      web is refu…too many letters
+`, "reasons first, to what can be read"},
+		{80, `
+NAMESPACE  NAME                             STATUS      REASON
+shop       deployment/a-de…line-544fbbb6fb  InProgress  1 of 2 ready
+shop       pod/web                          Failed      web is …too many letters
+`, "then names, in the middle"},
+		{60, `
+NAMESPACE  NAME                     STATUS      REASON
+shop       deployment/…-544fbbb6fb  InProgress  1 of 2 ready
+shop       pod/web                  Failed      web i…too m…
+`, "then both"},
+		{40, `
+NAMESPACE  NAME               STATUS
+shop       deployme…4fbbb6fb  InProgress
+shop       pod/web            Failed
+`, "at last, names and states stay"},
+	} {
+		var out bytes.Buffer
+		if err := NewTable(columns, TableOptions{Width: tt.width}).Write(&out, rows); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), out.String()); diff != "" {
+			t.Errorf("%s: at %d cells (-want +got):\n%s", tt.reason, tt.width, diff)
+		}
+	}
+}
+
 func TestTableColours(t *testing.T) {
 	p := NewPalette(&bytes.Buffer{}, ColorAlways, os.Getenv)
 	var out bytes.Buffer

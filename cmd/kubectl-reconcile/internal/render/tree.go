@@ -35,8 +35,8 @@ type TreeOptions struct {
 	Palette Palette
 	// ASCII draws with ASCII only.
 	ASCII bool
-	// Width is how many cells a line may have; 0 sets no bound. Reasons are cut to it, and if that is not enough, whole
-	// columns are left out. Names are never cut.
+	// Width is how many cells a line may have; 0 sets no bound. Reasons are cut to it, if that is not enough, whole
+	// columns are left out, and at last names are cut in the middle.
 	Width int
 	// Namespaces shows the column of namespaces even if there is only one.
 	Namespaces bool
@@ -105,7 +105,7 @@ func newTreeLayout(items []*TreeItem, o TreeOptions) *treeLayout {
 // add appends an item and what is below it. guide is written before its label, below before the guides of its children;
 // level is the number of its ancestors.
 func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
-	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level))
+	l.items, l.names = append(l.items, item), append(l.names, l.name(item, guide, level, 0))
 	for i, child := range item.Children {
 		last := i == len(item.Children)-1
 		further := l.guides.through
@@ -119,9 +119,13 @@ func (l *treeLayout) add(item *TreeItem, guide, below string, level int) {
 	}
 }
 
-// name returns the cell of an item in the column that draws the tree.
-func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
+// name returns the cell of an item in the column that draws the tree, with a label of at most room characters; 0 does
+// not cut it.
+func (l *treeLayout) name(item *TreeItem, guide string, level, room int) Cell {
 	label := Escape(item.Label)
+	if room > 0 {
+		label = cutMiddle(label, room, l.guides.ellipsis)
+	}
 	out := Cell{Text: guide + label, coloured: l.Palette.Dim(guide) + label}
 	note := item.Note
 	if level > maxIndentedLevels {
@@ -134,6 +138,8 @@ func (l *treeLayout) name(item *TreeItem, guide string, level int) Cell {
 	if item.Asked {
 		out.Text, out.coloured = out.Text+"  "+l.guides.asked, out.coloured+"  "+l.Palette.Strong(l.guides.asked)
 	}
+	beside := cells(out.Text) - cells(label)
+	out.shorten = func(width int) Cell { return l.name(item, guide, level, max(width-beside, leastName)) }
 	return out
 }
 
@@ -152,10 +158,10 @@ func (l *treeLayout) severalNamespaces() bool {
 func (l *treeLayout) columns() []Column {
 	var out []Column
 	if l.Namespaces {
-		out = append(out, Column{Title: "NAMESPACE", DropOrder: 5})
+		out = append(out, Column{Title: "NAMESPACE", Names: true, DropOrder: 5})
 	}
 	out = append(out,
-		Column{Title: "NAME"}, Column{Title: "READY", DropOrder: 3}, Column{Title: "STATUS"},
+		Column{Title: "NAME", Names: true}, Column{Title: "READY", DropOrder: 3}, Column{Title: "STATUS"},
 		Column{Title: "REASON", Truncatable: true, DropOrder: 4},
 		Column{Title: "GEN", DropOrder: 2}, Column{Title: "AGE", DropOrder: 1})
 	for _, title := range l.More {

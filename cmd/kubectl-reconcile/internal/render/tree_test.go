@@ -61,7 +61,7 @@ Deployment/web               2/3     InProgress   2 of 3 updated pods available:
 `, "guides, the mark, the dotted tie; dashes where there is nothing to say, but not in prose"},
 		{"ASCII", []*TreeItem{rollout()}, TreeOptions{ASCII: true, Width: 100}, strings.ReplaceAll(`
 NAME                              READY  STATUS      REASON                                 GEN  AGE
-Deployment/web                    2/3    InProgress  2 of 3 updated pods available: Ima...  3/4  12m
+Deployment/web                    2/3    InProgress  2 of 3 updated ...ImagePullBackOff...  3/4  12m
 |-ReplicaSet/web-7d4b9c  (asked)  2/3    InProgress  ImagePullBackOff on web-7d4b9c-x1      2    3m
 | |-Pod/web-7d4b9c-x1             0/1    Failed      ImagePullBackOff: nginx:nope           1    3m
 | \-Pod (2)                       2/2    Current                                            1    3m
@@ -70,7 +70,7 @@ Deployment/web                    2/3    InProgress  2 of 3 updated pods availab
 `, "\\", "`"), "not a letter beyond ASCII, not even where a reason is cut"},
 		{"90 cells", []*TreeItem{rollout()}, TreeOptions{Width: 90}, `
 NAME                        READY  STATUS      REASON                             GEN  AGE
-Deployment/web              2/3    InProgress  2 of 3 updated pods available: I…  3/4  12m
+Deployment/web              2/3    InProgress  2 of 3 updated …ImagePullBackOff…  3/4  12m
 ├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on web-7d4b9c-x1  2    3m
 │ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: nginx:nope       1    3m
 │ └─Pod (2)                 2/2    Current                                        1    3m
@@ -79,7 +79,7 @@ Deployment/web              2/3    InProgress  2 of 3 updated pods available: I�
 `, "columns move together, and reasons alone are cut"},
 		{"80 cells", []*TreeItem{rollout()}, TreeOptions{Width: 80}, `
 NAME                        READY  STATUS      REASON                        GEN
-Deployment/web              2/3    InProgress  2 of 3 updated pods availab…  3/4
+Deployment/web              2/3    InProgress  2 of 3 update…ImagePullBack…  3/4
 ├─ReplicaSet/web-7d4b9c  ◀  2/3    InProgress  ImagePullBackOff on web-7d4…  2
 │ ├─Pod/web-7d4b9c-x1       0/1    Failed      ImagePullBackOff: nginx:nope  1
 │ └─Pod (2)                 2/2    Current                                   1
@@ -87,13 +87,13 @@ Deployment/web              2/3    InProgress  2 of 3 updated pods availab…  3
 └┄Service/web  selects it   -      Current                                   -
 `, "columns go that say least, before a reason is too short to be a good one"},
 		{"60 cells", []*TreeItem{rollout()}, TreeOptions{Width: 60}, `
-NAME                        STATUS      REASON
-Deployment/web              InProgress  2 of 3 updated pods…
-├─ReplicaSet/web-7d4b9c  ◀  InProgress  ImagePullBackOff on…
-│ ├─Pod/web-7d4b9c-x1       Failed      ImagePullBackOff: n…
-│ └─Pod (2)                 Current
-├─ReplicaSet (10)           Current     scaled to 0
-└┄Service/web  selects it   Current
+NAME                      STATUS      REASON
+Deployment/web            InProgress  2 of 3 upd…ImagePullB…
+├─ReplicaSe…eb-7d4b9c  ◀  InProgress  ImagePullBackOff on w…
+│ ├─Pod/web-7d4b9c-x1     Failed      ImagePullBa…nginx:nope
+│ └─Pod (2)               Current
+├─ReplicaSet (10)         Current     scaled to 0
+└┄Service/web  selects …  Current
 `, "without those, a short reason is better than none"},
 		{"40 cells", []*TreeItem{rollout()}, TreeOptions{Width: 40}, `
 NAME                        STATUS
@@ -160,12 +160,11 @@ A/日本  -      ok      理由理由理由理由理由理由理…
 func TestTreeIsAsNarrowAsItsNames(t *testing.T) {
 	lines := treeLines(t, []*TreeItem{{Label: "Deployment/a-name-longer-than-the-terminal-is-wide", Namespace: "a", Status: "Current", Reason: "fine"}, {Label: "B/b", Namespace: "b"}}, TreeOptions{Width: 20})
 	want := []string{
-		"NAME                                            STATUS",
-		"Deployment/a-name-longer-than-the-terminal-is-wide Current",
+		"NAME             STATUS",
+		"Deployme…is-wide Current",
 	}
-	want[0] = "NAME" + strings.Repeat(" ", len("Deployment/a-name-longer-than-the-terminal-is-wide")-3) + "STATUS"
 	if diff := cmp.Diff(want, lines[:2]); diff != "" {
-		t.Errorf("a name is never cut, whatever the terminal (-want +got):\n%s", diff)
+		t.Errorf("names keep what they begin and end with, whatever the terminal (-want +got):\n%s", diff)
 	}
 }
 

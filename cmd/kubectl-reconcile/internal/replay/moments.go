@@ -23,7 +23,7 @@ func (o *Options) setMoments(recording replay.Recording, info replay.Info, out *
 	}
 	var err error
 	if out.Until, err = o.until(recording, info); err != nil {
-		return input.MomentError(fmt.Errorf("--until: %w", err))
+		return input.MomentError(fmt.Errorf("%s: %w", o.narrow.untilFlag, err))
 	}
 	if out.Since, err = o.since(info); err != nil {
 		return input.MomentError(fmt.Errorf("--since: %w", err))

@@ -60,12 +60,14 @@ type narrowing struct {
 	trees  []timeline.Name
 	// since and until are moments as the user wrote them: what they mean depends on the recording.
 	since, until string
+	// untilFlag is the flag that until was given by.
+	untilFlag string
 }
 
 func (f *narrowFlags) toNarrowing() (narrowing, error) {
 	out := narrowing{
 		filter: timeline.Filter{Namespace: f.namespace, Kinds: f.kinds, Writers: f.writers},
-		since:  f.since, until: f.until,
+		since:  f.since, until: f.until, untilFlag: "--until",
 	}
 	var err error
 	if out.filter.Objects, err = f.names("object", f.objects); err != nil {

@@ -161,7 +161,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		if narrow.until != "" {
 			return nil, errors.New("--at and --until exclude each other")
 		}
-		narrow.until = f.at // the state at a moment is that after what is until it
+		narrow.until, narrow.untilFlag = f.at, "--at" // the state at a moment is that after what is until it
 	}
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{

@@ -89,8 +89,14 @@ cluster, and see who owns whom, what is not ready and why; or record what its AP
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wanted, err := cmd.Flags().GetBool(versionFlag); err == nil && wanted {
+				return version.NewCommand(streams).RunE(cmd, nil)
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().Bool(versionFlag, false, "print the versions, as the command version does")
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -103,13 +109,38 @@ cluster, and see who owns whom, what is not ready and why; or record what its AP
 		replay.NewCommand(streams), envtest.NewCommand(streams),
 	)
 	completion.AddCommand(root, path, streams)
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch {
+		case cmd.Name() == "help":
+			cmd.RunE = help
+		case cmd.HasSubCommands():
+			cmd.Args, cmd.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	if name != UsualName {
 		rename(root, name)
 	}
 	return root
 }
 
-// noSuchCommand is the cobra.PositionalArgs of the root: its arguments can only be misspelt commands.
+// versionFlag is the flag of the root that other programs have in the place of a command.
+const versionFlag = "version"
+
+// help shows the help of the command that the arguments name. What follows a command that has no others is not looked at.
+func help(cmd *cobra.Command, args []string) error {
+	of, rest, err := cmd.Root().Find(args)
+	if err == nil && of.HasSubCommands() {
+		err = noSuchCommand(of, rest)
+	}
+	if err != nil {
+		return err
+	}
+	of.InitDefaultHelpFlag() // the help shows it
+	return of.Help()
+}
+
+// noSuchCommand is the cobra.PositionalArgs of commands that have others: their arguments can only be misspelt ones.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -37,6 +37,14 @@ func TestRunReturnsExitCodes(t *testing.T) {
 		{nil, 0, "Usage:", "", "without arguments: help"},
 		{[]string{"version"}, 0, "Kubernetes v", "", "data goes to stdout"},
 		{[]string{"--no-such-flag"}, 1, "", "error: unknown flag: --no-such-flag\nhint: `kubectl reconcile --help` lists the flags\n", "errors go to stderr, alone"},
+		{[]string{"--version"}, 0, "Kubernetes v", "", "as a flag, as most programs have it"},
+		{[]string{"help"}, 0, "Usage:", "", "help in general"},
+		{[]string{"help", "completion", "bash"}, 0, "completion bash", "", "of a command below another"},
+		{[]string{"help", "tree", "deploy/web"}, 0, "reconcile tree", "", "of a whole command line"},
+		{[]string{"help", "rnu"}, 1, "", "error: unknown command \"rnu\"\nhint: did you mean run? `kubectl reconcile --help` lists the commands\n", "help of what is not there"},
+		{[]string{"help", "completion", "bsh"}, 1, "", "error: unknown command \"bsh\"\nhint: did you mean bash or zsh? `kubectl reconcile completion --help` lists the commands\n", "nor below another"},
+		{[]string{"completion", "bsh"}, 1, "", "error: unknown command \"bsh\"\nhint: did you mean bash or zsh? `kubectl reconcile completion --help` lists the commands\n", "a command below another"},
+		{[]string{"completion"}, 0, "Usage:", "", "which others there are"},
 		{[]string{"nonsense"}, 1, "", "error: unknown command \"nonsense\"\nhint: `kubectl reconcile --help` lists the commands\n", "no usage is printed with them"},
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()

@@ -48,6 +48,7 @@ func newFlags() *Flags {
 func (f *Flags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.session.AddTo(cmd, "")
+	flags.Lookup("controller").Usage += "; with --sandbox the default is '*'"
 	flags.BoolVar(&f.sandbox, "sandbox", false, "run against an API server inside this process")
 	f.copy.AddTo(cmd)
 	f.manifests.AddTo(flags)
@@ -82,6 +83,9 @@ func (f *Flags) validate(args []string) error {
 	if err := f.copy.Validate(f.cluster.Cmd.Flags(), args); err != nil {
 		return err
 	}
+	if f.sandbox && !f.cluster.Cmd.Flags().Changed("controller") {
+		f.session.Controllers = allControllers
+	}
 	switch {
 	case f.session.Controllers == "":
 		return cli.WithHint(errors.New("run needs --controller, the controllers to run"),
@@ -102,6 +106,9 @@ func (f *Flags) validate(args []string) error {
 	}
 	return f.session.Validate()
 }
+
+// allControllers is the value of --controller that runs all that can run.
+const allControllers = "*"
 
 // sandboxOnly are the flags that make no sense on a cluster.
 var sandboxOnly = []string{"filename", "kustomize", "recursive", "nodes", "pod-ready-after"}

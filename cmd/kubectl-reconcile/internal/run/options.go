@@ -76,14 +76,7 @@ func (f *Flags) setSandbox(o *session.Options, args []string) error {
 			o.Namespace = named[0] // of those that are copied
 		}
 	}
-	o.ReadManifests = func() ([]runlocal.Manifest, error) {
-		read, err := f.manifests.Read(o.Streams.In)
-		manifests := make([]runlocal.Manifest, len(read))
-		for i, m := range read {
-			manifests[i] = runlocal.Manifest(m)
-		}
-		return manifests, err
-	}
+	o.ReadManifests = session.ManifestReader(f.manifests, o.Streams.In)
 	return nil
 }
 

@@ -9,7 +9,10 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/heap"
 )
 
-const runExample = `  # Run Kubernetes' own Deployment and ReplicaSet controllers on a manifest, without a cluster
+const runExample = `  # Run all of Kubernetes' own controllers on a manifest, without a cluster
+  %[1]s run --sandbox -f web.yaml
+
+  # Only the Deployment and ReplicaSet controllers
   %[1]s run --controller deployment,replicaset --sandbox -f web.yaml
 
   # The same, with everything the controllers log and read
@@ -18,8 +21,8 @@ const runExample = `  # Run Kubernetes' own Deployment and ReplicaSet controller
   # What the Deployment controller would do on your cluster at this moment; nothing is written
   %[1]s run --controller deployment --until settled
 
-  # Every controller, a kustomization, until nothing is left to do
-  %[1]s run --controller '*' --sandbox -k ./overlay --until settled
+  # A kustomization, until nothing is left to do
+  %[1]s run --sandbox -k ./overlay --until settled
 
   # The trace as JSON, one event a line
   %[1]s run --controller replicaset --sandbox -f rs.yaml -o json | jq 'select(.type == "request")'`
@@ -28,7 +31,7 @@ const runExample = `  # Run Kubernetes' own Deployment and ReplicaSet controller
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := newFlags()
 	cmd := &cobra.Command{
-		Use:   "run --controller NAMES [--sandbox [-f FILE]]",
+		Use:   "run (--controller NAMES | --sandbox [-f FILE])",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
 		Long: `Run Kubernetes' own controllers in this process, and show each reconcile: the watch events that led
 to it, what the controller decided, what it wrote, and how it ended.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ const sandboxExample = `  # Serve an API with all controllers and three nodes; i
   kubectl reconcile sandbox
   export KUBECONFIG=…
 
+  # Begin with the objects of a manifest
+  kubectl reconcile sandbox -f web.yaml
+
   # Keep the kubeconfig where you want it, and show what the controllers do
   kubectl reconcile sandbox --kubeconfig-out ./sandbox.kubeconfig -v
 
@@ -46,17 +50,23 @@ type Flags struct {
 	enable        []string
 	disable       []string
 	events        bool
+	manifests     *connect.ManifestFlags
 }
 
 // NewCommand returns the command `sandbox`.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &Flags{cluster: connect.NewFlags()}
+	f := &Flags{
+		cluster: connect.NewFlags(),
+		manifests: connect.NewManifestFlags(
+			"files, directories or URLs with the objects to create before anything is served; - is stdin"),
+	}
 	cmd := &cobra.Command{
-		Use:   "sandbox [--from-cluster [TYPE/NAME…]]",
+		Use:   "sandbox [-f FILE] [--from-cluster [TYPE/NAME…]]",
 		Short: "Serve an API server in memory, with controllers and simulated nodes",
 		Long: `Serve a Kubernetes API in memory, with Kubernetes' own controllers and with simulated nodes, for
 kubectl and for controllers of your own. It lives until it is interrupted, and nothing of it is
-kept. With --from-cluster it begins with a copy of a part of your cluster, which is only read.
+kept. It begins with the objects of -f or -k, if any, and with --from-cluster with a copy of a part of
+your cluster, which is only read.
 
 It listens on the loopback address only, with TLS and a token that the kubeconfig holds. Your own
 kubeconfig is not touched.`,
@@ -78,6 +88,7 @@ kubeconfig is not touched.`,
 func (f *Flags) addTo(cmd *cobra.Command) {
 	f.session.AddTo(cmd, "*")
 	f.copy.AddTo(cmd)
+	f.manifests.AddTo(cmd.Flags())
 	flags := cmd.Flags()
 	flags.Lookup("verbose").Usage = "show the reconciles that write or fail; -vv shows every one, and more of each, " +
 		"-vvv all that is logged"
@@ -91,7 +102,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "with --from-cluster, copy all namespaces")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "with --from-cluster, the namespace to copy; by default that of the context"
+		set.Lookup("namespace").Usage = "namespace of the objects of -f that name none, created if it does not exist; " +
+			"with --from-cluster, the one to copy, by default that of the context"
 	})
 	f.copy.Complete(cmd, f.cluster)
 	cli.CompleteList(cmd, "enable-admission-plugins", cli.Words(admissionPlugins()...))
@@ -113,9 +125,14 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	sandbox.API.DefaultServiceAccounts = !sandbox.NoScheduling
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
+	sandbox.Warnings = connect.NewWarnings(streams.ErrOut)
 	target := &session.Sandbox{Options: sandbox}
 	if err := f.setCopy(target, streams, args); err != nil {
 		return nil, err
+	}
+	var manifests func() ([]runlocal.Manifest, error)
+	if f.manifests.Given() {
+		manifests = session.ManifestReader(f.manifests, streams.In)
 	}
 	record, err := f.session.Record.ToRecording()
 	if err != nil {
@@ -123,7 +140,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	}
 	return &session.Options{
 		Target: target, SimulatedNodes: sandbox.Nodes,
-		Goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, Namespace: "default", Events: f.events,
+		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
+		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"), Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Record:    record,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
@@ -144,9 +162,12 @@ func (f *Flags) validateCopy(args []string) error {
 	}
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connect.NewFlags().Config.AddFlags(connection)
+	if flags.Changed("namespace") && !f.manifests.Given() {
+		return cli.WithHint(errors.New("-n needs -f or --from-cluster"), "the sandbox has all namespaces")
+	}
 	var err error
 	flags.Visit(func(flag *pflag.Flag) {
-		if err == nil && (connection.Lookup(flag.Name) != nil || flag.Name == "all-namespaces") {
+		if err == nil && (connection.Lookup(flag.Name) != nil && flag.Name != "namespace" || flag.Name == "all-namespaces") {
 			err = cli.WithHint(fmt.Errorf("--%s needs --from-cluster", flag.Name), "without it no cluster is touched")
 		}
 	})

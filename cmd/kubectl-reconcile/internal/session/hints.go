@@ -22,10 +22,12 @@ func (o *Options) lateHint(r *result) string {
 			cli.PluralOf(len(missing), "it", "them") + " in --controller too"
 	}
 	switch next := r.next(); {
+	case r.outcome != runlocal.OutcomeTimedOut && o.SimulatedNodes == 0:
+		return "without nodes all pods stay pending: --nodes gives it some"
+	case r.objects.HasBlockedPod():
+		return "" // its reason says what it needs
 	case r.outcome == runlocal.OutcomeTimedOut:
 		return "--timeout gives it more time"
-	case o.SimulatedNodes == 0:
-		return "without nodes all pods stay pending: --nodes gives it some"
 	case next != nil && time.Duration(next.In) <= r.goal.Timeout:
 		enough := (r.elapsed + time.Duration(next.In) + 5*time.Second).Truncate(5 * time.Second)
 		return fmt.Sprintf("--timeout %s reaches the next key, %s %s", enough, next.Controller, next.Key)
@@ -58,7 +60,7 @@ func withManifestHints(err error) error {
 			errs[i] = cli.WithHint(e, "-n NAME creates the namespace, or put it among the files")
 		}
 		if unknown := (*runlocal.UnknownKindError)(nil); errors.As(e, &unknown) {
-			errs[i] = cli.WithHint(e, cli.Suggestion(unknown.Kind.Kind, unknown.Known,
+			errs[i] = cli.WithHint(e, cli.Suggestion(unknown.Name(), unknown.Known,
 				"kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"))
 		}
 		if uncounted := (*runlocal.UncountedQuotaError)(nil); errors.As(e, &uncounted) {

@@ -27,6 +27,8 @@ func TestLateHint(t *testing.T) {
 	}
 	web, db, job := objectOf("apps", "Deployment", "web", "InProgress"),
 		objectOf("apps", "StatefulSet", "db", "InProgress"), objectOf("batch", "Job", "j", "InProgress")
+	unschedulable := objectOf("", "Pod", "p", "InProgress")
+	unschedulable.Status.Reason = "Unschedulable so far: 0/3 nodes are available: 3 Insufficient cpu."
 	in := func(d time.Duration) []pendingKey {
 		return []pendingKey{{Controller: "horizontalpodautoscaling", Key: "default/web", In: trace.Duration(d)}}
 	}
@@ -64,6 +66,14 @@ func TestLateHint(t *testing.T) {
 		{"no controller did anything", result{outcome: runlocal.OutcomeStuck,
 			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{objectOf("", "Pod", "p", "InProgress")}}}, 3,
 			"it may need a controller that --controller does not name: `run --list` shows them all"},
+		{"an image that cannot be pulled", result{outcome: runlocal.OutcomeTimedOut,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web},
+				Created: []runlocal.ObjectStatus{objectOf("", "Pod", "p", "Failed")}}}, 3, ""},
+		{"nor does its next retry help", result{outcome: runlocal.OutcomeStuck, pending: in(time.Second),
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{web},
+				Created: []runlocal.ObjectStatus{objectOf("", "Pod", "p", "Failed")}}}, 3, ""},
+		{"a pod that fits no node", result{outcome: runlocal.OutcomeStuck,
+			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{unschedulable}}}, 3, ""},
 		{"nor could any", result{outcome: runlocal.OutcomeStuck,
 			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{objectOf("example.com", "Gadget", "g",
 				"Failed")}}}, 3,
@@ -79,9 +89,9 @@ func TestLateHint(t *testing.T) {
 
 func TestErrorHints(t *testing.T) {
 	unknown := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1",
-		Kind: "Deploymnt"}, Known: []string{"Deployment", "Pod"}}
+		Kind: "Deploymnt"}, Known: []string{"apps/v1 Deployment", "v1 Pod"}}
 	foreign := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1",
-		Kind: "Gadget"}, Known: []string{"Deployment", "Pod"}}
+		Kind: "Gadget"}, Known: []string{"apps/v1 Deployment", "v1 Pod"}}
 	taken := &net.OpError{Op: "listen", Err: &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}}
 	definition := "kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"
 	for _, tt := range []struct {
@@ -91,10 +101,10 @@ func TestErrorHints(t *testing.T) {
 		reason string
 	}{
 		{"misspelt kind", withManifestHints(fmt.Errorf("web.yaml: %w", unknown)),
-			[]string{"did you mean Deployment? " + definition}, "the nearest kind"},
+			[]string{"did you mean apps/v1 Deployment? " + definition}, "the nearest kind"},
 		{"foreign kind", withManifestHints(foreign), []string{definition}, "nothing is near"},
 		{"among others", withManifestHints(errors.Join(errors.New("other"), unknown)),
-			[]string{"", "did you mean Deployment? " + definition}, "only for the error that it belongs to"},
+			[]string{"", "did you mean apps/v1 Deployment? " + definition}, "only for the error that it belongs to"},
 		{"uncounted quota", withManifestHints(&runlocal.UncountedQuotaError{Err: context.DeadlineExceeded}),
 			[]string{"-v shows what the controller does; without the quota the objects are applied"},
 			"what can be done about it"},

@@ -134,7 +134,19 @@ func (o *Options) failure(r *result) error {
 	case r.outcome == runlocal.OutcomeStuck:
 		return cli.WithHint(errors.New(text+latePodText(r.objects)), o.lateHint(r))
 	}
-	return r.err
+	return errors.Join(r.err, r.stuckKey())
+}
+
+// stuckKey is the error of a key that has to wait for so long that the run counts as settled, because its controller's
+// cache does not get what the controller wrote; nil if there is none.
+func (r *result) stuckKey() error {
+	for _, k := range r.trace.failing {
+		if resource, stale := trace.StaleCache(k.Error); stale && r.outcome.Is(runlocal.GoalSettled) {
+			return fmt.Errorf("not settled: %s %s waits for its cache of %s, which does not get what it wrote",
+				k.Controller, k.Key, resource)
+		}
+	}
+	return nil
 }
 
 // lateText is the state of an object that is not ready, and why.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -19,7 +21,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	manifests, unreadable := o.readManifests(ctx)
-	if unreadable != nil && len(manifests) == 0 {
+	if unreadable != nil && (len(manifests) == 0 || o.Serve != nil) {
 		return unreadable
 	}
 	ctx, fail := context.WithCancelCause(ctx)
@@ -34,6 +36,18 @@ func (o *Options) Run(ctx context.Context) error {
 	context.AfterFunc(extended, out.cut)
 	runErr := o.runSession(ctx, out, manifests)
 	return errors.Join(unreadable, runErr, out.close(context.Cause(ctx)))
+}
+
+// ManifestReader returns Options.ReadManifests for flags.
+func ManifestReader(flags *connect.ManifestFlags, stdin io.Reader) func() ([]runlocal.Manifest, error) {
+	return func() ([]runlocal.Manifest, error) {
+		read, err := flags.Read(stdin)
+		manifests := make([]runlocal.Manifest, len(read))
+		for i, m := range read {
+			manifests[i] = runlocal.Manifest(m)
+		}
+		return manifests, err
+	}
 }
 
 // readManifests reads the manifests, which may come from a terminal or a slow server. An interrupt does not wait for
@@ -102,17 +116,12 @@ func StartUninterrupted(
 // runUntilGoal applies the objects, waits for the goal and reads the final state.
 func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, out *Outputs,
 	manifests []runlocal.Manifest) (*result, error) {
-	end := func() error { return nil }
+	unused := func(err error) (*result, error) {
+		return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true}, err
+	}
 	if out.recording != nil {
 		if err := out.recording.start(ctx, session, out); err != nil {
-			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true}, err
-		}
-	}
-	if o.Serve != nil {
-		var err error
-		if end, err = o.Serve(ctx, session); err != nil {
-			return &result{goal: o.Goal, outcome: runlocal.OutcomeFailed, began: o.Clock.Now(), unused: true},
-				errors.Join(err, end())
+			return unused(err)
 		}
 	}
 	if o.startingText() != "" {
@@ -122,9 +131,15 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	out.startAt(r.began)
 	applied, applyErr := o.apply(ctx, session, out, manifests)
 	applyErr = withoutInterruption(ctx, applyErr)
-	if len(applied) == 0 && applyErr != nil {
-		r.outcome, r.unused = runlocal.OutcomeFailed, true
-		return r, errors.Join(applyErr, end())
+	if applyErr != nil && (len(applied) == 0 || o.Serve != nil) {
+		return unused(applyErr)
+	}
+	end := func() error { return nil }
+	if o.Serve != nil {
+		var err error
+		if end, err = o.Serve(ctx, session); err != nil {
+			return unused(errors.Join(err, end()))
+		}
 	}
 	if o.Feed != nil {
 		applyErr = errors.Join(applyErr, withoutInterruption(ctx, o.Feed(ctx, session)))

@@ -130,7 +130,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if err != nil {
 		return nil, err
 	}
-	progress, streams := cli.WithProgress(streams, f.output == "" || f.output == "wide")
+	progress, streams := cli.WithReadingProgress(streams, f.output == "" || f.output == "wide")
 	connection, err := f.cluster.Connect(streams)
 	if err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if err != nil {
 		return nil, err
 	}
-	progress, streams := cli.WithProgress(streams, f.output == "")
+	progress, streams := cli.WithReadingProgress(streams, f.output == "")
 	connection, err := f.cluster.Connect(streams)
 	if err != nil {
 		return nil, err
