@@ -12,6 +12,8 @@
 //	lists.go        the reading of many lists at a time, bounded by Options.MaxObjects
 //	related.go      the workloads that the plan for some objects needs
 //	selections.go   which of them are selected by labels
+//	dependents.go   what depends on others without being owned by them
+//	adopters.go     the workloads that would adopt others
 //	owners.go       the owners of what was read, wherever they are
 //	definitions.go  the CustomResourceDefinitions of custom resources, and the versions in which these are kept
 //	pairs.go        what is kept only with its counterpart: volumes with claims, addresses with Services

@@ -26,7 +26,6 @@ func (r *reading) keepPairs() {
 			}
 			err := json.Unmarshal(object.JSON, &volume)
 			claim := volume.Spec.ClaimRef
-			claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
 			keep = err != nil || claim == nil || r.has(claim.Namespace) &&
 				!r.unrelated[key{claims, claim.Namespace, claim.Name}]
 		case ipAddresses:

@@ -54,14 +54,17 @@ func affectsNoOthers(resource schema.GroupResource) bool {
 }
 
 // related are the workloads of the copied namespaces, by their metadata, and which of them are copied: what the
-// objects of Options.Related own, what owns them, what is selected by the labels that they select by, and what is
-// selected together with them by Services and budgets; of each whole trees of owners.
+// objects of Options.Related own, what owns them, what is selected by the labels that they select by, what adopts
+// them, and what is selected together with them by Services and budgets; of each whole trees of owners. A tree has what
+// depends on an object otherwise, too: see linkDependents.
 type related struct {
 	members map[types.UID]*member
 	groups  map[key]*group // by resource and namespace
 	missing []cluster.Incomplete
 	// owners and owned are the references between members and, when all other lists have been read, what these have.
 	owners, owned map[types.UID][]types.UID
+	// shared are the Services and budgets, when all other lists have been read.
+	shared []selection
 	// wanted are those that are copied, and what is in their trees.
 	wanted map[types.UID]bool
 }
@@ -70,6 +73,7 @@ type related struct {
 type group struct {
 	target  cluster.Target
 	members int
+	peeked  bool // the selectors of its members were read
 }
 
 // member is a workload.
@@ -79,6 +83,8 @@ type member struct {
 	labels labels.Set
 	orphan bool // no controller owns it
 	read   bool
+	// selector is that of one which was not read, if it may adopt what is needed; nil if it is not known.
+	selector labels.Selector
 }
 
 func newRelated() *related {
@@ -142,10 +148,12 @@ func (r *reading) readRelated(ctx context.Context, targets []cluster.Target) {
 	for _, object := range r.objects {
 		r.related.link(object.UID, object.owners)
 	}
+	r.linkDependents()
+	r.findShared()
 	r.wantRoots()
 	for ctx.Err() == nil {
 		r.readWanted(ctx)
-		if !r.wantSelected() {
+		if !r.wantSelected() && !r.wantAdopters(ctx) {
 			return
 		}
 	}
@@ -218,6 +226,11 @@ func (r *reading) needsAll() bool {
 			if json.Unmarshal(object.JSON, &one) != nil || one.DeletionTimestamp != nil {
 				return true
 			}
+		case claims: // one that is being deleted stays while a pod uses it
+			var one metav1.PartialObjectMetadata
+			if json.Unmarshal(object.JSON, &one) != nil || one.DeletionTimestamp != nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -255,28 +268,28 @@ func (c *related) most() []KindCount {
 	return mostOf(slices.Collect(maps.Values(byKind)))
 }
 
-// dropUnrelated removes what belongs to workloads that are not copied: what they own, and what that owns, and their
-// autoscalers.
+// dropUnrelated removes what belongs to workloads that are not copied: what they own, and what that owns, what selects
+// them, which would be without pods in the copy, and what depends on either.
 func (r *reading) dropUnrelated(context.Context) error {
 	if r.related == nil {
 		return nil
 	}
 	var left []types.UID
-	names := map[ownerName]bool{}
-	for uid, m := range r.related.members {
+	for uid := range r.related.members {
 		if !r.related.wanted[uid] {
 			left = append(left, uid)
-			names[ownerName{m.group.target.Kind.GroupKind(), m.group.target.Namespace, m.name}] = true
 		}
 	}
 	r.unrelated = map[key]bool{}
 	r.skipped = len(left)
+	for _, s := range r.related.shared {
+		if !r.related.wanted[s.of] && r.related.selectsLeft(&s) {
+			left = append(left, s.of)
+		}
+	}
 	objects := make(map[types.UID]key, len(r.objects))
 	for k, object := range r.objects {
 		objects[object.UID] = k
-		if k.resource == autoscalers && names[scaleTarget(object)] {
-			left = append(left, object.UID)
-		}
 	}
 	dropped := map[types.UID]bool{} // owners may be owned by what they own
 	for len(left) > 0 {
@@ -296,24 +309,4 @@ func (r *reading) dropUnrelated(context.Context) error {
 		}
 	}
 	return nil
-}
-
-// scaleTarget returns what an autoscaler scales.
-func scaleTarget(autoscaler Object) ownerName {
-	var one struct {
-		Spec struct {
-			Target struct {
-				APIVersion string `json:"apiVersion"`
-				Kind       string `json:"kind"`
-				Name       string `json:"name"`
-			} `json:"scaleTargetRef"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal(autoscaler.JSON, &one) != nil {
-		return ownerName{}
-	}
-	target := one.Spec.Target
-	return ownerName{
-		schema.FromAPIVersionAndKind(target.APIVersion, target.Kind).GroupKind(), autoscaler.Namespace, target.Name,
-	}
 }

@@ -77,6 +77,18 @@ func appsKind(name, resource string) cluster.Kind {
 	}
 }
 
+// podKind is the kind of pods.
+var podKind = cluster.Kind{
+	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true,
+}
+
+// labelled returns an object with the labels of an app.
+func labelled(kind, app string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"kind": kind}}
+	out.SetLabels(map[string]string{"app": app})
+	return out
+}
+
 func TestReadRelated(t *testing.T) {
 	config := servers.Server(t, nil).Config()
 	create(t, config, shop)
@@ -110,15 +122,19 @@ spec: {selector: {tier: back}, ports: [{port: 80}]}`)
 		neighbours int
 	}{
 		{"all, without any", nil, family("api", "jobs", "web"), 0, 0},
-		{"one Deployment, and none of the others", []Related{{Root: Root{deployment, "shop", "web"}}}, family("web"), 10, 2},
-		{"from a pod up", []Related{{Root: Root{cluster.Kind{
-			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true,
-		}, "shop", "web-1-a"}}}, family("web"), 10, 2},
+		{"one Deployment, and none of the others", []Related{{Root: Root{deployment, "shop", "web"}}}, family("web"), 11, 2},
+		{"from a pod up", []Related{{Root: Root{podKind, "shop", "web-1-a"}}}, family("web"), 11, 2},
 		{"a Service has all its pods", []Related{{Root: Root{deployment, "shop", "api"}}}, family("api", "jobs"), 5, 1},
 		{"pods that would be made are selected, too", []Related{{Root{deployment, "shop", "new"}, changed}},
 			family("api", "jobs"), 5, 1},
-		{"what a workload owns has the workload", []Related{{Root: Root{configMap, "shop", "web-1"}}}, family("web"), 10, 2},
-		{"what is not there needs nothing", []Related{{Root: Root{deployment, "shop", "gone"}}}, nil, 15, 3},
+		{"what a workload owns has the workload", []Related{{Root: Root{configMap, "shop", "web-1"}}}, family("web"), 11, 2},
+		{"a pod has the workload that adopts it", []Related{{Root{podKind, "shop", "debug"}, labelled("Pod", "web")}},
+			family("web"), 11, 2},
+		{"a ReplicaSet has the Deployment that adopts it", []Related{
+			{Root{appsKind("ReplicaSet", "replicasets"), "shop", "by-hand"}, labelled("ReplicaSet", "web")}}, family("web"), 11, 2},
+		{"a Deployment is adopted by nothing", []Related{{Root{deployment, "shop", "gone"}, labelled("Deployment", "web")}},
+			nil, 16, 3},
+		{"what is not there needs nothing", []Related{{Root: Root{deployment, "shop", "gone"}}}, nil, 16, 3},
 		{"a kind that others depend on has all", []Related{{Root: Root{cluster.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
 			Resource:         "persistentvolumeclaims", Namespaced: true,

@@ -296,3 +296,54 @@ func TestDropOwnersOfEachOther(t *testing.T) {
 		t.Errorf("left are %v; %d were dropped, want 3: %v", r.objects, r.skipped, r.unrelated)
 	}
 }
+
+// TestDropDependents: what depends on something that is not copied would be changed by controllers in the copy.
+func TestDropDependents(t *testing.T) {
+	config := servers.Server(t, nil).Config()
+	create(t, config, shop)
+	makeFamily(t, config, "web", nil)
+	makeFamily(t, config, "api", nil)
+	create(t, config, `apiVersion: v1
+kind: Service
+metadata: {name: back, namespace: shop}
+spec: {selector: {app: api}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: back, namespace: shop}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: back-1, namespace: shop, labels: {kubernetes.io/service-name: back}}
+addressType: IPv4
+endpoints: []
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nothing, namespace: shop}
+spec: {selector: {app: nothing}, ports: [{port: 80}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: back, namespace: shop}
+spec: {minAvailable: 1, selector: {matchLabels: {app: api}}}`)
+	for _, tt := range []struct {
+		reason, root string
+		want         []string
+	}{
+		{"with what selects its pods", "api", []string{
+			"endpoints shop/back", "endpointslices shop/back-1", "horizontalpodautoscalers shop/api",
+			"poddisruptionbudgets shop/back", "services shop/back", "services shop/nothing",
+		}},
+		{"without what selects others", "web", []string{"horizontalpodautoscalers shop/web", "services shop/nothing"}},
+	} {
+		c := mustRead(t, config, Options{
+			Namespaces: []string{"shop"}, Related: []Related{{Root: Root{deployment, "shop", tt.root}}},
+		})
+		got := slices.DeleteFunc(keys(c, "endpoints", "endpointslices", "horizontalpodautoscalers", "poddisruptionbudgets",
+			"services"), func(k string) bool { return k == "services shop/web" })
+		if diff := cmp.Diff(tt.want, sorted(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}

@@ -17,6 +17,7 @@ var (
 	nodes       = schema.GroupResource{Resource: "nodes"}
 	secrets     = schema.GroupResource{Resource: "secrets"}
 	volumes     = schema.GroupResource{Resource: "persistentvolumes"}
+	claims      = schema.GroupResource{Resource: "persistentvolumeclaims"}
 	leases      = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	ipAddresses = schema.GroupResource{Group: "networking.k8s.io", Resource: "ipaddresses"}
 	definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}

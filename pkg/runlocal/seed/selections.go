@@ -7,10 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // selection is a selector of pods in a namespace, and of what is adopted by what has it.
 type selection struct {
+	of        types.UID // the Service or budget that has it; empty for others
 	namespace string
 	adopts    string // a resource; empty if it is pods alone
 	labels.Selector
@@ -83,10 +85,40 @@ func selectorOf(resource schema.GroupResource, data json.RawMessage) labels.Sele
 	return out
 }
 
-// wantSelected marks what the selections select as needed, and reports whether any is new.
+// findShared finds the selectors of the Services and budgets that were read.
+func (r *reading) findShared() {
+	for k, object := range r.objects {
+		var s spec
+		if !selectsPods(k.resource) || json.Unmarshal(object.JSON, &s) != nil {
+			continue
+		}
+		if selector := selectorOf(k.resource, s.Spec.Selector); selector != nil {
+			r.related.shared = append(r.related.shared, selection{of: object.UID, namespace: k.namespace, Selector: selector})
+		}
+	}
+}
+
+// selectsLeft reports whether a selection has a workload that is not needed.
+func (c *related) selectsLeft(s *selection) bool {
+	for uid, m := range c.members {
+		if !c.wanted[uid] && s.selects(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// wantSelected marks what the selections select as needed, and reports whether any is new. A Service or budget whose
+// pods are needed is needed itself.
 func (r *reading) wantSelected() bool {
 	follow := r.selections()
 	found := false
+	for _, s := range follow {
+		if s.of != "" && !r.related.wanted[s.of] {
+			r.related.want(s.of)
+			found = true
+		}
+	}
 	for uid, m := range r.related.members {
 		if r.related.wanted[uid] {
 			continue
@@ -100,7 +132,7 @@ func (r *reading) wantSelected() bool {
 }
 
 // selections returns the selectors of what has been read, and of the objects of Options.Related. Services and budgets
-// count if they select a pod that is needed, or one that would be made.
+// count if they are needed, or select a pod that is needed, or one that would be made.
 func (r *reading) selections() []selection {
 	pods := map[string][]labels.Set{} // by namespace: labels of pods that are needed, or would be made
 	for uid, m := range r.related.members {
@@ -108,7 +140,7 @@ func (r *reading) selections() []selection {
 			pods[target.Namespace] = append(pods[target.Namespace], m.labels)
 		}
 	}
-	var follow, shared []selection
+	var follow []selection
 	look := func(resource schema.GroupResource, namespace string, data json.RawMessage, always bool) {
 		var s spec
 		if json.Unmarshal(data, &s) != nil {
@@ -120,16 +152,12 @@ func (r *reading) selections() []selection {
 			}
 		}
 		selector := selectorOf(resource, s.Spec.Selector)
-		switch {
-		case selector == nil:
-		case always || isWorkload(resource):
-			follow = append(follow, selection{namespace, adopts(resource), selector})
-		case selectsPods(resource):
-			shared = append(shared, selection{namespace, "", selector})
+		if selector != nil && (always || isWorkload(resource)) {
+			follow = append(follow, selection{namespace: namespace, adopts: adopts(resource), Selector: selector})
 		}
 	}
 	for k, object := range r.objects {
-		if k.namespace != "" && (isWorkload(k.resource) && k.resource.Resource != "pods" || selectsPods(k.resource)) {
+		if k.namespace != "" && isWorkload(k.resource) && k.resource.Resource != "pods" {
 			look(k.resource, k.namespace, object.JSON, false)
 		}
 	}
@@ -146,8 +174,9 @@ func (r *reading) selections() []selection {
 			look(resource, root.Namespace, data, true)
 		}
 	}
-	for _, s := range shared {
-		if slices.ContainsFunc(pods[s.namespace], func(set labels.Set) bool { return s.Matches(set) }) {
+	for _, s := range r.related.shared {
+		if r.related.wanted[s.of] ||
+			slices.ContainsFunc(pods[s.namespace], func(set labels.Set) bool { return s.Matches(set) }) {
 			follow = append(follow, s)
 		}
 	}
