@@ -26,7 +26,7 @@ const (
 	// references: what pods, claims and policies name. The binder looks again 15 s later for volumes that it did not
 	// find.
 	references
-	// policies are in force within a second, as on a cluster, and need their parameters then.
+	// policies judge all that comes after them, and need their parameters for that.
 	policies
 	// others are all else, admission webhooks included, which would call what may not be there yet.
 	others

@@ -121,7 +121,7 @@ func (a *assembly) admissionChain(
 	plugins := admission.NewPlugins()
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
 	kubeoptions.RegisterAllAdmissionPlugins(plugins)
-	decorators := admission.Decorators{admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
+	decorators := admission.Decorators{a.policies, admission.DecoratorFunc(admissionmetrics.WithControllerMetrics)}
 	var config admission.ConfigProvider = noConfig{}
 	if a.options.CommandLine != nil {
 		var err error

@@ -78,6 +78,7 @@ type assembly struct {
 	endpointSlices proxy.EndpointSliceGetter
 	tracer         oteltrace.TracerProvider
 	gate           *admissionGate
+	policies       policyPlugins
 	audit          audit.Backend             // nil unless Options.CommandLine has an audit log
 	auditRules     audit.PolicyRuleEvaluator // nil if audit is
 	serverID       string
@@ -92,6 +93,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	registerMetrics()
 	a := &assembly{
 		options:      o,
+		policies:     policyPlugins{},
 		ctx:          s.ctx,
 		admissionCtx: s.admissionCtx,
 		version:      newEffectiveVersion(),

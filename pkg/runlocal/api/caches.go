@@ -38,13 +38,13 @@ func startedCaches(factory informers.SharedInformerFactory) caches {
 }
 
 // CachesSynced reports whether the caches that the server itself reads, for admission above all, have the newest event
-// of a resource. It is true for a resource without such a cache. Admission policies are an exception: they take effect
-// up to a second after their event.
+// of a resource, and for admission policies and their bindings, whether admission goes by them, which it does up to a
+// second later. It is true for a resource without such a cache.
 func (s *Server) CachesSynced(gr schema.GroupResource) bool {
 	store, ok := s.caches[gr]
 	if !ok {
 		return true
 	}
 	seen, err := strconv.ParseUint(store.LastStoreSyncResourceVersion(), 10, 64)
-	return err == nil && seen >= s.LastEvent(gr)
+	return err == nil && seen >= s.LastEvent(gr) && s.policiesInForce(gr)
 }

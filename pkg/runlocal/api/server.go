@@ -38,6 +38,7 @@ type Server struct {
 	kinds     *Kinds
 	informers informers.SharedInformerFactory
 	caches    caches // of informers
+	policies  policyPlugins
 	// informerName names the informers in metrics; nil if they have none.
 	informerName *cache.InformerName
 
@@ -304,7 +305,7 @@ func (s *Server) openAdmission(ctx context.Context, a *assembly) error {
 	if err := s.fill(ctx, a.informers); err != nil {
 		return err
 	}
-	s.caches = startedCaches(a.informers)
+	s.caches, s.policies = startedCaches(a.informers), a.policies
 	s.steps.finish(stepAdmission)
 	return nil
 }
