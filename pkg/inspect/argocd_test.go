@@ -108,6 +108,11 @@ func expected(got Report, c argoCase) bool {
 
 // differences are the others, and why ours is said.
 var differences = map[string]string{
+	"apps.kruise.io/CloneSet/testdata/partition_suspended.yaml":                                      "none of its replicas is ready",
+	"apps.kruise.io/CloneSet/testdata/suspended.yaml":                                                "none of its replicas is ready",
+	"apps.kruise.io/StatefulSet/testdata/suspended.yaml":                                             "none of its replicas is ready",
+	"game.kruise.io/GameServerSet/testdata/suspended-partition.yaml":                                 "none of its replicas is ready",
+	"game.kruise.io/GameServerSet/testdata/suspended-paused.yaml":                                    "none of its replicas is ready",
 	"_.cnrm.cloud.google.com/_/testdata/dependency_not_ready.yaml":                                   "what waits for another resource does not rest",
 	"apiextensions.k8s.io/CustomResourceDefinition/testdata/crd-v1-not-established-progressing.yaml": "a kind with a rule of ours",
 	"apps.openshift.io/DeploymentConfig/testdata/healthy_zero_replicas.yaml":                         "three replicas are wanted, there is none, and Available is False",

@@ -42,6 +42,10 @@ func (o subject) combine(own judgement, health argocd.Health) Status {
 		agrees = !own.certain || own.status.Current()
 	case Suspended:
 		agrees = own.status.Current() || own.status.Unreported() || !own.certain && !own.failed
+		if missing := cmp.Or(o.replicasMissing(), o.updatesMissing()); missing != "" &&
+			own.status.Status != Suspended && !own.status.Unreported() {
+			return o.status(InProgress, missing) // some checks take a count that is left out for a pause
+		}
 	case InProgress:
 		agrees = !own.failed && !own.status.Unreported()
 	case Degraded:
@@ -304,10 +308,8 @@ func (o subject) byWaiting(ready Condition, main, _ []stateWord) (judgement, boo
 			return judgement{status: s, certain: !c.Guessed}, true
 		}
 	}
-	want, wanted := o.number("spec", "replicas")
-	have, counted := o.number("status", "readyReplicas")
-	if wanted && counted && have < want {
-		return guessed(o.status(InProgress, shortfall(have, want, "replicas ready"))), true
+	if missing := o.replicasMissing(); missing != "" {
+		return guessed(o.status(InProgress, missing)), true
 	}
 	if o.at("status", "ready") == false && len(main) == 0 {
 		return guessed(o.status(InProgress, "not ready")), true

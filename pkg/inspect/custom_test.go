@@ -166,3 +166,43 @@ func TestFamilies(t *testing.T) {
 		{"an unknown phase: the conditions decide", `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {phase: Blue}}`, Current, "", ""},
 	})
 }
+
+// TestOmittedCounts: controllers leave out counts that are 0.
+func TestOmittedCounts(t *testing.T) {
+	const cache, cloneSet = `{apiVersion: example.com/v1, kind: Cache, metadata: {generation: 2}, spec: {replicas: 3}, status: {observedGeneration: 2, `,
+		`{apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet, metadata: {generation: 2}, spec: {replicas: 3, updateStrategy: `
+	judgeAll(t, []verdict{
+		{"no replica is ready", cache + `replicas: 3, updatedReplicas: 3}}`, InProgress, "0 of 3 replicas ready", "0/3"},
+		{"nor was one made", cache + `updatedReplicas: 0}}`, InProgress, "0 of 3 replicas ready", "0/3"},
+		{"only those that are not available are counted", cache + `replicas: 3, unavailableReplicas: 2}}`, InProgress, "1 of 3 replicas ready", "1/3"},
+		{"all are available", cache + `replicas: 3, availableReplicas: 3}}`, Current, "", "3/3"},
+		{"replicas alone", cache + `replicas: 3}}`, InProgress, "0 of 3 replicas ready", "0/3"},
+		{"what the subresource scale needs counts nothing that is ready", cache + `replicas: 3, selector: "a=b"}}`, Current, "", ""},
+		{"a condition knows better", cache + `replicas: 3, updatedReplicas: 3, conditions: [{type: Ready, status: "True"}]}}`, Current, "", "0/3"},
+		{"scaled to 0", `{apiVersion: example.com/v1, kind: Cache, spec: {replicas: 0}, status: {replicas: 0, updatedReplicas: 0}}`, Current, "", "0/0"},
+		{
+			"one for each node",
+			`{apiVersion: example.com/v1, kind: Agent, spec: {}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 3}}`,
+			InProgress, "0 of 3 pods ready", "",
+		},
+		{
+			"parts that are counted each",
+			`{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {shards: [{name: a, replicas: 1, readyReplicas: 1}, {name: b, replicas: 2, updatedReplicas: 2}]}}`,
+			InProgress, "b: 0 of 2 replicas ready", "",
+		},
+		{"a check takes the count for a pause", cloneSet + `{type: ReCreate}}, status: {observedGeneration: 2, replicas: 3, updatedReplicas: 3}}`, InProgress, "0 of 3 replicas ready", "0/3"},
+		{
+			"so it does with counts of 0", cloneSet + `{type: ReCreate}}, status: {observedGeneration: 2, replicas: 3, readyReplicas: 0, updatedReplicas: 3, expectedUpdatedReplicas: 3}}`,
+			InProgress, "0 of 3 replicas ready", "0/3",
+		},
+		{"and in an update that goes on", cloneSet + `{}}, status: {observedGeneration: 2, replicas: 3, readyReplicas: 3, updatedReplicas: 1}}`, InProgress, "1 of 3 replicas updated", "3/3"},
+		{
+			"one that is to keep old replicas rests", cloneSet + `{partition: 2}}, status: {observedGeneration: 2, replicas: 3, readyReplicas: 3, updatedReplicas: 1, updatedAvailableReplicas: 1, expectedUpdatedReplicas: 1}}`,
+			Suspended, "Cloneset needs manual intervention", "3/3",
+		},
+		{
+			"one that is paused rests", cloneSet + `{paused: true}}, status: {observedGeneration: 2, replicas: 3, readyReplicas: 3, updatedReplicas: 1, updatedAvailableReplicas: 1}}`,
+			Suspended, "Cloneset is paused", "3/3",
+		},
+	})
+}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +69,7 @@ func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 		d.Observed = nil
 	}
 	if d.Observed == nil && d.Generation > 0 &&
-		(o.alwaysReportsGeneration() && !o.hasConditionsOnly() || unset && o.hasEmptyStatus()) {
+		(o.alwaysReportsGeneration() && !o.isSeenOtherwise(obj) || unset && o.hasEmptyStatus()) {
 		d.State = NeverSeen
 		return d
 	}
@@ -83,12 +84,12 @@ func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 	return d
 }
 
-// hasConditionsOnly reports whether the object is a HorizontalPodAutoscaler with conditions. If its target does not
-// exist, its controller sets these but not observedGeneration (reconcileAutoscaler of
-// k8s.io/kubernetes/pkg/controller/podautoscaler/horizontal.go).
-func (o subject) hasConditionsOnly() bool {
-	return o.kind == "HorizontalPodAutoscaler" &&
-		(o.at("status", "conditions") != nil || o.at("metadata", "annotations", conditionsOfV1) != nil)
+// isSeenOtherwise reports whether a controller has written the status of the object, though not observedGeneration: it
+// leaves that out where it reports what hinders it. So do failSync of k8s.io/kubernetes/pkg/controller/disruption,
+// getNewReplicaSet of its package deployment, and reconcileAutoscaler of podautoscaler.
+func (o subject) isSeenOtherwise(obj *unstructured.Unstructured) bool {
+	return len(o.maps("status", "conditions")) > 0 || o.at("metadata", "annotations", conditionsOfV1) != nil ||
+		slices.ContainsFunc(writers(obj), func(w Writer) bool { return w.Subresource == "status" })
 }
 
 // alwaysReportsGeneration reports whether the object is of a kind whose controller, a part of Kubernetes, sets

@@ -66,6 +66,13 @@ func TestNeverSeen(t *testing.T) {
 			status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale}]}}`, NotReported},
 		{"the same in the first version", `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {generation: 1, annotations: {
 			autoscaling.alpha.kubernetes.io/conditions: '[{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}]'}}, spec: {}, status: {}}`, NotReported},
+		{"a budget that its controller cannot compute", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, spec: {}, status: {currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0,
+			conditions: [{type: DisruptionAllowed, status: "False", reason: SyncFailed}]}}`, NotReported},
+		{"a Deployment whose ReplicaSet is refused", `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {}, status: {
+			conditions: [{type: Progressing, status: "False", reason: ReplicaSetCreateError}]}}`, NotReported},
+		{"managed fields show that a status was written", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1, managedFields: [
+			{manager: kubectl}, {manager: kube-controller-manager, subresource: status}]}, spec: {}, status: {}}`, NotReported},
+		{"that another client wrote the spec shows nothing", `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1, managedFields: [{manager: kubectl}]}, spec: {}, status: {}}`, NeverSeen},
 		{"one of a server that does not count its generation", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {}, status: {}}`, NotReported},
 		{"a policy of admission", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {generation: 1}, spec: {}}`, NeverSeen},
 		{"a Job's controller does not report it", `{apiVersion: batch/v1, kind: Job, metadata: {generation: 1}, spec: {}, status: {}}`, NotReported},

@@ -229,6 +229,12 @@ func TestScaling(t *testing.T) {
 			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [{type: DisruptionAllowed, status: "False", reason: SyncFailed, message: no scale}]}}`,
 			Degraded, "SyncFailed: no scale", "",
 		},
+		{
+			"its controller leaves out the generation of one that it cannot compute",
+			`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}, status: {currentHealthy: 0, desiredHealthy: 0, expectedPods: 0, disruptionsAllowed: 0,
+			  conditions: [{type: DisruptionAllowed, status: "False", reason: SyncFailed, message: no scale}]}}`,
+			Degraded, "SyncFailed: no scale", "",
+		},
 		{"a budget that its controller has not seen", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`, InProgress, "not seen by its controller yet", ""},
 	})
 }

@@ -1,6 +1,11 @@
 package inspect
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // rules determine the status of built-in kinds and volume snapshots where kstatus does not know the kind, is
 // misleading, or reports less than the object does. Kinds of groups that Kubernetes no longer serves are not in it.
@@ -63,14 +68,79 @@ func readyOf(o subject) string {
 		return o.readyEndpoints()
 	}
 	want, wanted := o.number("spec", "replicas")
-	have, counted := o.number("status", "readyReplicas")
-	if !counted {
-		have, counted = o.number("status", "availableReplicas")
-	}
+	have, counted := readyReplicas(o.sub("status"))
 	if !wanted || !counted {
 		return ""
 	}
 	return ratio(have, want)
+}
+
+// readyReplicas returns how many replicas are ready by the counts of a status, and whether it counts them. Counts that
+// are 0 are mostly left out, so one that is missing beside others is 0.
+func readyReplicas(status values) (ready int64, counted bool) {
+	for _, name := range []string{"readyReplicas", "availableReplicas"} {
+		if n, ok := status.number(name); ok {
+			return n, true
+		}
+	}
+	all, counted := status.number("replicas")
+	if missing, ok := status.number("unavailableReplicas"); ok {
+		return max(all-missing, 0), true
+	}
+	for name := range status {
+		if strings.HasSuffix(name, "Replicas") {
+			return 0, true
+		}
+	}
+	// With a selector it is what the subresource scale reports, and may be all that the kind counts.
+	return 0, counted && status.at("selector") == nil && status.at("labelSelector") == nil
+}
+
+// replicasMissing returns how many replicas are ready if fewer than wanted, by the counts of the object or of the parts
+// that its status lists; empty if enough are, or if it does not count them.
+func (o subject) replicasMissing() string {
+	if want, ok := o.number("status", "desiredNumberScheduled"); ok {
+		return shortfall(o.count(0, "status", "numberReady"), want, "pods ready")
+	}
+	status := o.sub("status")
+	if want, ok := o.number("spec", "replicas"); ok {
+		if have, counted := readyReplicas(status); counted {
+			return shortfall(have, want, "replicas ready")
+		}
+		return ""
+	}
+	for _, field := range slices.Sorted(maps.Keys(status)) {
+		for _, part := range status.maps(field) {
+			want, ok := part.number("replicas")
+			if have, counted := readyReplicas(part); ok && counted && len(part) > 1 && have < want {
+				return strings.TrimPrefix(part.text("name")+": ", ": ") + shortfall(have, want, "replicas ready")
+			}
+		}
+	}
+	return ""
+}
+
+// updatesMissing returns how many replicas are updated if fewer than its update strategy wants; empty if it is to keep
+// old ones.
+func (o subject) updatesMissing() string {
+	strategy := o.sub("spec", "updateStrategy")
+	updated, counted := o.number("status", "updatedReplicas")
+	want := o.count(o.count(0, "spec", "replicas"), "status", "expectedUpdatedReplicas")
+	for _, v := range []values{strategy, strategy.sub("rollingUpdate")} {
+		if partition := v.at("partition"); v.at("paused") == true || partition != nil && !isZero(partition) {
+			return ""
+		}
+	}
+	if strategy == nil || !counted || strategy.text("type") == "OnDelete" {
+		return ""
+	}
+	return shortfall(updated, want, "replicas updated")
+}
+
+// isZero reports whether a value is the number 0.
+func isZero(value any) bool {
+	n, ok := whole(value)
+	return ok && n == 0
 }
 
 func ratio(have, want int64) string { return fmt.Sprintf("%d/%d", have, want) }

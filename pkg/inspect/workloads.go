@@ -251,10 +251,10 @@ func (o subject) podDisruptionBudget() Status {
 	healthy, want := o.count(0, "status", "currentHealthy"), o.count(0, "status", "desiredHealthy")
 	allowed := o.condition("DisruptionAllowed")
 	switch {
-	case o.drift.Observed == nil:
-		return o.status(InProgress, reasonUnseen)
 	case allowed.Status == "False" && allowed.Reason == "SyncFailed":
 		return o.degradedBy(allowed)
+	case o.drift.Observed == nil && allowed.Type == "":
+		return o.status(InProgress, reasonUnseen)
 	case o.count(0, "status", "expectedPods") == 0:
 		return o.baseStatus("no pod matches")
 	case healthy < want:
