@@ -46,9 +46,7 @@ func (s *Session) waitEstablished(ctx context.Context, manifests []Manifest) err
 // established reports whether the definition is in force and discovery lists its kind, which comes a little later. One
 // that does not exist was refused, and need not be waited for.
 func (s *Session) established(ctx context.Context, name string) (bool, error) {
-	crds := s.dynamic.Resource(schema.GroupVersionResource{Group: crdKind.Group, Version: "v1",
-		Resource: "customresourcedefinitions"})
-	crd, err := crds.Get(ctx, name, metav1.GetOptions{})
+	crd, err := s.dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

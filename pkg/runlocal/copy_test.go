@@ -45,7 +45,6 @@ spec:
   - name: v1
     served: true
     storage: true
-    subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ---
 apiVersion: v1

@@ -29,6 +29,9 @@ type Goal struct {
 	After time.Duration
 	// Timeout bounds the wait for GoalSettled and GoalReady; 0 is no bound.
 	Timeout time.Duration
+	// Alone reports that only the session writes, no client of it: then GoalReady does not wait for what a client would
+	// have to do, such as the status of a custom resource.
+	Alone bool
 	// SettlePeriod is for how long Session.WaitFor lets the controllers settle after GoalReady was reached; 0 is 1.5 s.
 	// See Session.SettleBriefly.
 	SettlePeriod time.Duration
@@ -65,7 +68,7 @@ func (s *Session) WaitFor(ctx context.Context, g Goal, applied []Applied) (Outco
 	var err error
 	switch g.Type {
 	case GoalReady:
-		if err = s.WaitReady(limited, applied); err == nil {
+		if err = s.waitReady(limited, applied, g.Alone); err == nil {
 			s.SettleBriefly(limited, g.SettlePeriod)
 		}
 	case GoalSettled:

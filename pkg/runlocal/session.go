@@ -106,6 +106,7 @@ type Session struct {
 	dynamic   dynamic.Interface
 	// reader is dynamic without warnings, for reads that are no request of the user.
 	reader dynamic.Interface
+	judges atomic.Pointer[clusterReader] // nil until it is first needed
 }
 
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -238,38 +240,92 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// TestCustomResourcesWithoutStatus: no controller of theirs runs here. They are called what the other commands call
-// them, and are not waited for.
+// TestCustomResourcesWithoutStatus: a status that a kind has is waited for, for a client of the session may write it.
 func TestCustomResourcesWithoutStatus(t *testing.T) {
 	s := start(t, Options{})
-	definition := func(name, subresources string) string {
-		text := strings.NewReplacer("things", name+"s", "Thing", name).Replace(thingCRD)
+	definition := func(name, subresources, properties string) string {
+		text := strings.NewReplacer("things", name+"s", "Thing", name, "properties: {spec", "properties: {"+properties+"spec").
+			Replace(thingCRD)
 		return strings.Replace(text, "      storage: true\n", "      storage: true\n"+subresources, 1)
 	}
+	const object = "{apiVersion: example.com/v1, kind: %s, metadata: {name: %s}, spec: {size: 2}}"
 	applied, err := s.Apply(within(t), "default", manifests(t,
-		definition("reporting", "      subresources: {status: {}}\n"), definition("silent", ""),
-		"{apiVersion: example.com/v1, kind: reporting, metadata: {name: r}, spec: {size: 2}}",
-		"{apiVersion: example.com/v1, kind: silent, metadata: {name: s}, spec: {size: 2}}",
+		definition("reporting", "      subresources: {status: {}}\n", "status: {type: object, properties: {phase: {type: string}}}, "),
+		definition("declaring", "", "status: {type: object}, "),
+		definition("silent", "", ""),
+		fmt.Sprintf(object, "reporting", "r"), fmt.Sprintf(object, "declaring", "d"), fmt.Sprintf(object, "silent", "s"),
 	))
 	if err != nil {
 		t.Fatal(err)
 	}
-	statuses, err := s.Statuses(within(t), applied[2:])
+	definitions, reporting, declaring, silent := applied[:3], applied[3:4], applied[4:5], applied[5:]
+	statuses, err := s.Statuses(within(t), applied[3:])
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
 	for _, o := range statuses {
 		got[o.Name] = o.Status.Status + ": " + o.Status.Reason
-		if o.Late() {
-			t.Errorf("%s is late", o)
-		}
 	}
-	if diff := cmp.Diff(map[string]string{"r": "Unknown: no status reported", "s": "Current: "}, got); diff != "" {
+	want := map[string]string{"r": "Unknown: no status reported", "d": "Unknown: no status reported", "s": "Current: "}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
-	if err := s.WaitReady(within(t), applied); err != nil {
-		t.Errorf("they are waited for: %v", err)
+	if err := s.WaitReady(within(t), slices.Concat(silent, definitions)); err != nil {
+		t.Errorf("what has no status is waited for: %v", err)
+	}
+	for _, late := range [][]Applied{reporting, declaring} {
+		outcome, err := s.WaitFor(within(t), Goal{Type: GoalReady, Alone: true}, late)
+		if outcome != OutcomeStuck || err != nil {
+			t.Errorf("%s, without clients: %q, %v", late, outcome, err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		err = s.WaitReady(short, slices.Concat(late, silent))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), late[0].String()+" is Unknown") {
+			t.Errorf("%s, without a writer: %v", late, err)
+		}
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := s.dynamic.Resource(reporting[0].Resource).Namespace("default").Patch(within(t), "r", types.MergePatchType,
+			[]byte(`{"status": {"phase": "Ready"}}`), metav1.PatchOptions{}, "status")
+		written <- err
+	}()
+	if err := errors.Join(s.WaitReady(within(t), reporting), <-written); err != nil {
+		t.Errorf("a status that is written ends the wait: %v", err)
+	}
+}
+
+// TestBackendsCount: a session judges what routes requests as the commands do that read a cluster.
+func TestBackendsCount(t *testing.T) {
+	s := start(t, Options{Nodes: 1}, "deployment", "replicaset", "endpointslice")
+	const service = "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {selector: {app: %s}, ports: [{port: 80}]}}"
+	const ingress = `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: %s}, spec: {defaultBackend: {service: {name: %s, port: {number: 80}}}},
+	  status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}}`
+	applied, err := s.Apply(within(t), "default", manifests(t,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}},
+		  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}`,
+		fmt.Sprintf(service, "web", "web"), fmt.Sprintf(service, "typo", "wbe"), fmt.Sprintf(ingress, "lost", "wob")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]Applied{}
+	for _, a := range applied {
+		byName[a.Kind.Kind+"/"+a.Name] = a
+	}
+	for _, row := range []struct{ reason, name, want string }{
+		{"its pods become ready", "Service/web", ""},
+		{"a selector that no pod has", "Service/typo", "service/typo is Degraded: selects no pod"},
+		{"a Service that does not exist", "Ingress/lost", "ingress.networking.k8s.io/lost is Degraded: Service/wob does not exist"},
+	} {
+		text := ""
+		if err := s.WaitReady(within(t), []Applied{byName["Deployment/web"], byName[row.name]}); err != nil {
+			text = err.Error()
+		}
+		if text != row.want {
+			t.Errorf("%s: %q, want %q", row.reason, text, row.want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
 // ObjectStatus is an object and its status.
@@ -23,32 +26,98 @@ type ObjectStatus struct {
 	Controller *metav1.OwnerReference
 }
 
-// Late reports whether the object is not as its spec asks and can be waited for. A custom resource to which nothing has
-// written a status is neither: no controller of its kind runs here, which would report one.
-func (o ObjectStatus) Late() bool { return o.Status.NotReady() && !o.Status.Unreported() }
+// Late reports whether the object is not as its spec asks. So is a custom resource whose kind has a status that no
+// controller has written yet.
+func (o ObjectStatus) Late() bool { return o.Status.NotReady() }
 
-// Statuses reads the objects and judges each. One that does not exist any more has the status NotFound.
+// Statuses reads the objects and judges each as the other commands do: by its own fields, and Services and Ingresses
+// also by what they route requests to. One that does not exist any more has the status NotFound.
 func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStatus, error) {
-	out := make([]ObjectStatus, 0, len(applied))
+	j := judging{session: s}
 	for _, a := range applied {
-		status, err := s.status(ctx, a)
-		if err != nil {
-			return out, err
+		if err := j.read(ctx, a); err != nil {
+			return j.objects, err
 		}
-		out = append(out, ObjectStatus{Applied: a, Status: status})
 	}
-	return out, nil
+	return j.objects, j.routes(ctx)
 }
 
-func (s *Session) status(ctx context.Context, a Applied) (inspect.Status, error) {
-	obj, err := s.reader.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+// judging gathers the statuses of objects.
+type judging struct {
+	session *Session
+	objects []ObjectStatus
+	routed  []treestatus.Routed
+	at      []int // of each of routed, the index in objects
+}
+
+// read reads an object and judges it by its own fields.
+func (j *judging) read(ctx context.Context, a Applied) error {
+	obj, err := j.session.reader.Resource(a.Resource).Namespace(a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return inspect.Status{Status: "NotFound"}, nil
+		j.objects = append(j.objects, ObjectStatus{Applied: a, Status: inspect.Status{Status: "NotFound"}})
+		return nil
 	case err != nil:
-		return inspect.Status{}, fmt.Errorf("reading %s: %w", a, err)
+		return fmt.Errorf("reading %s: %w", a, err)
 	}
-	return s.statusOf(obj, a.Resource), nil
+	j.add(ctx, a, obj)
+	return nil
+}
+
+// add judges an object by its own fields, as of now.
+func (j *judging) add(ctx context.Context, a Applied, obj *unstructured.Unstructured) {
+	report := inspect.Inspect(obj, nil).At(time.Now())
+	if report.Unreported() {
+		report.Status = report.ForKind(j.session.hasStatus(ctx, a.Resource))
+	}
+	kind := cluster.Kind{GroupVersionKind: a.Kind, Resource: a.Resource.Resource, Namespaced: a.Namespace != ""}
+	if backends := treestatus.BackendsOf(&kind, obj); !backends.IsZero() && obj.GetDeletionTimestamp() == nil {
+		j.at = append(j.at, len(j.objects))
+		j.routed = append(j.routed, treestatus.Routed{
+			Kind: &kind, Namespace: a.Namespace, Name: a.Name, UID: obj.GetUID(), Backends: backends, Report: report,
+		})
+	}
+	j.objects = append(j.objects, ObjectStatus{Applied: a, Status: report.Status})
+}
+
+// routes judges the Services and Ingresses among the objects by what they route requests to.
+func (j *judging) routes(ctx context.Context) error {
+	if len(j.routed) == 0 {
+		return nil
+	}
+	reader, err := j.session.clusterReader(ctx)
+	if err != nil {
+		return err
+	}
+	treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false) // what is not known is not held against them
+	for i, r := range j.routed {
+		j.objects[j.at[i]].Status = r.Report.Status
+	}
+	return ctx.Err()
+}
+
+// clusterReader reads as the commands do that judge a cluster. Its kinds are those that were served when it was made.
+type clusterReader struct {
+	*cluster.Reader
+	kinds *cluster.Kinds
+}
+
+// clusterReader returns the session's, which it makes when it is first needed.
+func (s *Session) clusterReader(ctx context.Context) (*clusterReader, error) {
+	if made := s.judges.Load(); made != nil {
+		return made, nil
+	}
+	reader, err := cluster.NewReader(s.Config())
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the API: %w", err)
+	}
+	kinds, err := cluster.Discover(ctx, s.Config())
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the API: %w", err)
+	}
+	made := &clusterReader{reader, kinds}
+	s.judges.Store(made)
+	return made, nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -62,20 +131,19 @@ func (s *Session) Others(ctx context.Context, resources []schema.GroupVersionRes
 	for _, a := range applied {
 		known[object{a.Resource, a.Namespace, a.Name}] = true
 	}
-	var out []ObjectStatus
+	j := judging{session: s}
 	for _, r := range resources {
 		err := s.eachOf(ctx, r, func(obj *unstructured.Unstructured) {
 			if !known[object{r, obj.GetNamespace(), obj.GetName()}] {
-				a := Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}
-				owner := metav1.GetControllerOf(obj)
-				out = append(out, ObjectStatus{Applied: a, Status: s.statusOf(obj, r), Controller: owner})
+				j.add(ctx, Applied{obj.GroupVersionKind(), r, obj.GetNamespace(), obj.GetName()}, obj)
+				j.objects[len(j.objects)-1].Controller = metav1.GetControllerOf(obj)
 			}
 		})
 		if err != nil {
-			return out, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+			return j.objects, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
 		}
 	}
-	return out, nil
+	return j.objects, j.routes(ctx)
 }
 
 // eachOf calls do with all objects of the resource, of all namespaces. It reads a page at a time: 10,000 pods at once
@@ -94,19 +162,28 @@ func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource,
 	})
 }
 
-// statusOf judges an object of a session, as the other commands do.
-func (s *Session) statusOf(obj *unstructured.Unstructured, resource schema.GroupVersionResource) inspect.Status {
-	status := inspect.StatusOf(obj)
-	if status.Unreported() {
-		return status.ForKind(s.hasStatus(resource))
+// hasStatus reports whether objects of the resource have a status to report, as far as is known: it has the subresource
+// status, or its schema declares one.
+func (s *Session) hasStatus(ctx context.Context, resource schema.GroupVersionResource) bool {
+	served, err := s.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil || slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == resource.Resource+"/status"
+	}) {
+		return true
 	}
-	return status
+	definition, err := s.reader.Resource(crdResource).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(v any) bool {
+		version, _ := v.(map[string]any)
+		_, declared, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status")
+		return declared && version["name"] == resource.Version
+	})
 }
 
-// hasStatus reports whether the resource has the subresource status, as far as is known.
-func (s *Session) hasStatus(resource schema.GroupVersionResource) bool {
-	served, err := s.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
-	return err != nil || slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
-		return r.Name == resource.Resource+"/status"
-	})
+// crdResource is that of CustomResourceDefinitions.
+var crdResource = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }

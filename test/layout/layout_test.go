@@ -280,6 +280,7 @@ var edges = map[string][]string{
 	"pkg/runlocal": {
 		"pkg/inspect",
 		"pkg/inspect/cluster",
+		"pkg/ownertree/treestatus",
 		"pkg/runlocal/access",
 		"pkg/runlocal/api",
 		"pkg/runlocal/controllers",

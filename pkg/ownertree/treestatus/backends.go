@@ -1,6 +1,7 @@
 package treestatus
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -69,6 +71,76 @@ func servicesOf(ingress *networkingv1.Ingress) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Routed is a Service or an Ingress outside of a tree, for JudgeRouted.
+type Routed struct {
+	Kind            *cluster.Kind
+	Namespace, Name string
+	UID             types.UID
+	Backends        Backends
+	// Report is what the object reports; JudgeRouted replaces it if no backend can answer.
+	Report inspect.Report
+}
+
+// backendKinds are those that show whether the backends of Services and Ingresses can answer.
+var backendKinds = []schema.GroupKind{
+	{Kind: "Pod"}, {Kind: "Service"}, {Group: discoveryv1.GroupName, Kind: "EndpointSlice"},
+}
+
+// JudgeRouted reads what shows whether the backends of the objects can answer, of their namespaces or of all, and
+// judges each as FactsByUID.JudgeBackends does. It returns what could not be read, and reads nothing if there are no
+// objects. When ctx ends the reports stay as they are.
+func JudgeRouted(
+	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, objects []Routed, allNamespaces bool,
+) []cluster.Incomplete {
+	if len(objects) == 0 {
+		return nil
+	}
+	scope := ownertree.Scope{
+		Kinds: func(kind cluster.Kind) bool { return slices.Contains(backendKinds, kind.GroupKind()) },
+	}
+	for _, o := range objects {
+		if !allNamespaces && !slices.Contains(scope.Namespaces, o.Namespace) {
+			scope.Namespaces = append(scope.Namespaces, o.Namespace)
+		}
+	}
+	graph, err := ownertree.Collect(ctx, reader, kinds, scope)
+	if err != nil {
+		return nil // ctx has ended
+	}
+	facts := FactsByUID{}
+	var nodes, endpoints []*ownertree.Node
+	for i := range objects {
+		o := &objects[i]
+		n := graph.Find(*o.Kind, o.Namespace, o.Name)
+		if n == nil && o.Backends.Services != nil { // Ingresses are not collected
+			n = &ownertree.Node{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+		}
+		if n == nil || n.UID != o.UID {
+			continue
+		}
+		facts[n.UID] = &Facts{Report: o.Report, Backends: o.Backends}
+		nodes = append(nodes, n)
+		endpoints = append(endpoints, n.Dependents...)
+	}
+	more, unread := ReadFacts(ctx, reader, endpoints, ReadOptions{
+		Existing: graph.Nodes(), AllNamespaces: allNamespaces,
+	})
+	maps.Copy(facts, more)
+	judged := facts.JudgeBackends(graph, nodes)
+	for i := range objects {
+		if facts := judged[objects[i].UID]; facts != nil {
+			objects[i].Report = facts.Report
+		}
+	}
+	for _, i := range graph.Incomplete() {
+		ofBackends := slices.ContainsFunc(backendKinds, func(k schema.GroupKind) bool { return k.Group == i.Group })
+		if ofBackends && i.Resource != "" {
+			unread = append(unread, i)
+		}
+	}
+	return unread
 }
 
 // JudgeBackends returns the facts with those of Services and Ingresses replaced that have no backend that can answer:

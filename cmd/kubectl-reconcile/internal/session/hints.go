@@ -31,10 +31,11 @@ func (o *Options) lateHint(r *result) string {
 	case next != nil && time.Duration(next.In) <= r.goal.Timeout:
 		enough := (r.elapsed + time.Duration(next.In) + 5*time.Second).Truncate(5 * time.Second)
 		return fmt.Sprintf("--timeout %s reaches the next key, %s %s", enough, next.Controller, next.Key)
+	case r.objects.NoBuiltInLate():
+		return "no controller of Kubernetes acts on it: its own controller can, against `sandbox`; " +
+			"--until settled does not wait for it"
 	case len(r.objects.Created) > 0:
 		return "" // the controllers did their part
-	case r.objects.NoBuiltInLate():
-		return "no controller of Kubernetes acts on it: its own controller can, against `sandbox`"
 	}
 	return "it may need a controller that --controller does not name: `run --list` shows them all"
 }

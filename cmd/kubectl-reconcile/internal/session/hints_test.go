@@ -77,7 +77,8 @@ func TestLateHint(t *testing.T) {
 		{"nor could any", result{outcome: runlocal.OutcomeStuck,
 			objects: runlocal.Readiness{Applied: []runlocal.ObjectStatus{objectOf("example.com", "Gadget", "g",
 				"Failed")}}}, 3,
-			"no controller of Kubernetes acts on it: its own controller can, against `sandbox`"},
+			"no controller of Kubernetes acts on it: its own controller can, against `sandbox`; " +
+				"--until settled does not wait for it"},
 	} {
 		o := &Options{Target: &Sandbox{Options: runlocal.Options{Controllers: deployment}}, SimulatedNodes: tt.nodes}
 		tt.r.goal.Timeout = 45 * time.Second

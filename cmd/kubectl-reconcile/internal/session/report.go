@@ -212,26 +212,12 @@ func (r *result) objectsText() string {
 }
 
 func readyText(r runlocal.Readiness) string {
-	var objects, others []string
-	for _, s := range r.Applied {
-		if s.Status.Unreported() {
-			others = append(others, s.String())
-		} else {
-			objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
-		}
-	}
-	if len(objects) > maxHeadlineNames {
-		objects = nil
-	}
-	if len(others) > maxHeadlineNames {
-		others = []string{cli.Plural(len(others), "object")}
-	}
-	if len(others) > 0 {
-		objects = append(objects, fmt.Sprintf("not waited for %s, whose controller does not run here",
-			cli.Enumerate(others)))
-	}
-	if objects == nil {
+	if len(r.Applied) == 0 || len(r.Applied) > maxHeadlineNames {
 		return ""
+	}
+	var objects []string
+	for _, s := range r.Applied {
+		objects = append(objects, strings.TrimSpace(s.String()+" "+s.Status.Ready))
 	}
 	return ": " + strings.Join(objects, ", ")
 }

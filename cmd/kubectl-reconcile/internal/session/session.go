@@ -145,7 +145,9 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 		applyErr = errors.Join(applyErr, withoutInterruption(ctx, o.Feed(ctx, session)))
 	}
 	shown := o.showWaiting(ctx, session, applied)
-	outcome, err := session.WaitFor(ctx, o.Goal, applied)
+	goal := o.Goal
+	goal.Alone = o.Serve == nil
+	outcome, err := session.WaitFor(ctx, goal, applied)
 	shown()
 	r.ended(outcome, err, o.Clock.Now())
 	return r, errors.Join(applyErr, o.readFinalState(ctx, session, applied, out.created.Resources(), r), end())
