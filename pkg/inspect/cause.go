@@ -298,6 +298,7 @@ func Causes(obj *unstructured.Unstructured, r Report, o Observations) []Cause {
 	if obj == nil {
 		return nil
 	}
+	r = r.WithEvents(o.Events)
 	f := causeFinder{subject: subject{
 		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
 		drift: r.Drift, conditions: r.Conditions, base: r.Status,

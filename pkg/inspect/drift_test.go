@@ -126,3 +126,29 @@ func TestTimeAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestWithEvents: a controller that reports what hinders it has seen the object, though it has written no status.
+func TestWithEvents(t *testing.T) {
+	const statefulSet = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1, creationTimestamp: "2026-01-02T03:00:00Z"}, spec: {replicas: 1}, status: {replicas: 0}}`
+	const seen = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2, creationTimestamp: "2026-01-02T03:00:00Z"}, spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1}}`
+	refused := Event{Type: "Warning", Reason: "FailedCreate", Message: "create Pod web-0 in StatefulSet web failed error: invalid label", Count: 16}
+	for _, tt := range []struct {
+		reason, object, now string
+		events              []Event
+		why                 string
+		drift               DriftState
+	}{
+		{"it is refused, again and again", statefulSet, "2026-01-02T03:05:00Z", []Event{{Type: "Normal", Reason: "Scaled"}, refused},
+			"FailedCreate: create Pod web-0 in StatefulSet web failed error: invalid label", NotReported},
+		{"and will be before half a minute is over", statefulSet, "2026-01-02T03:00:01Z", []Event{refused},
+			"FailedCreate: create Pod web-0 in StatefulSet web failed error: invalid label", NotReported},
+		{"what it reports is no trouble", statefulSet, "2026-01-02T03:05:00Z", []Event{{Type: "Normal", Reason: "Scaled"}}, "no status reported", NotReported},
+		{"nothing is reported", statefulSet, "2026-01-02T03:05:00Z", nil, "never seen by its controller", NeverSeen},
+		{"it has seen an older generation", seen, "2026-01-02T03:05:00Z", []Event{refused}, "observed generation is 1, not yet 2", Behind},
+	} {
+		got := Inspect(fromYAML(t, tt.object), nil).At(at(tt.now).Time).WithEvents(tt.events)
+		if got.Status.Status != InProgress || got.Reason != tt.why || got.Drift.State != tt.drift {
+			t.Errorf("%s: %s (%s), %s; want %s, %s", tt.reason, got.Status.Status, got.Reason, got.Drift.State, tt.why, tt.drift)
+		}
+	}
+}

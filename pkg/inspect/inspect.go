@@ -71,6 +71,25 @@ func (r Report) At(now time.Time) Report {
 	return r
 }
 
+// WithEvents returns the report in the light of Events of the object, the last first: one of which its controller
+// reports Events was seen, though the controller has not written its status.
+func (r Report) WithEvents(all []Event) Report {
+	unseen := r.Drift.State == NeverSeen || r.Later != nil && r.Later.Drift == NeverSeen
+	if !unseen || len(all) == 0 {
+		return r
+	}
+	r.Drift.State, r.Later = NotReported, nil
+	if r.Reason != reasonUnseen && r.Reason != reasonNeverSeen {
+		return r
+	}
+	r.Reason, r.Message = noStatus, noStatus
+	if i := slices.IndexFunc(all, func(e Event) bool { return e.Type == "Warning" }); i >= 0 {
+		r.Reason, r.Message = withReason(all[i].Reason, firstLine(all[i].text())), all[i].Message
+		r.Status = r.truncated()
+	}
+	return r
+}
+
 // Drifted reports whether the object, or any of its conditions, is of an older generation, or was never observed.
 // Where one of several parents of a route has a condition of this generation, the others' do not count.
 func (r Report) Drifted() bool {

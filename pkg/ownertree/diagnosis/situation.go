@@ -313,6 +313,11 @@ func (r *situationReader) eventsOf(ctx context.Context) error {
 		return err
 	}
 	r.events = events
+	for n, all := range events {
+		if facts := r.facts[n.UID]; facts != nil {
+			r.facts[n.UID] = facts.WithEvents(all)
+		}
+	}
 	r.unread = append(r.unread, unread...)
 	return nil
 }

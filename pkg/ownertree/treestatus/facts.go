@@ -42,6 +42,16 @@ func (f FactsByUID) Of(n *ownertree.Node) *Facts {
 	}}
 }
 
+// WithEvents returns the facts in the light of Events of the object: see inspect.Report.WithEvents. It does not change f.
+func (f *Facts) WithEvents(all []ownertree.Event) *Facts {
+	seen := *f
+	seen.Report = f.Report.WithEvents(all)
+	if seen.Drift.State == f.Drift.State && seen.Later == f.Later {
+		return f
+	}
+	return &seen
+}
+
 // At returns the facts as of a time, and whether any of them differ by then. It does not change f, which others may be
 // reading at the same time.
 func (f FactsByUID) At(now time.Time) (facts FactsByUID, changed bool) {

@@ -93,6 +93,9 @@ func (r *rollUp) node(b *ownertree.Branch) *StatusNode {
 		Branch: b, Facts: r.facts.Of(b.Node), Findings: r.findings[b.Node.UID],
 		Outcome: r.outcomes.GCOutcome(b.Node), Asked: b.Asked,
 	}
+	if n.Findings != nil {
+		n.Facts = n.Facts.WithEvents(n.Findings.Events)
+	}
 	n.Status = n.status()
 	n.OwnSeverity = n.ownSeverity()
 	n.Severity = n.severity()

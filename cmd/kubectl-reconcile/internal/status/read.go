@@ -3,6 +3,8 @@ package status
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 
@@ -10,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
 // statusReader reads what `status` shows.
@@ -97,6 +101,7 @@ func (r *statusReader) read(ctx context.Context, targets []connect.Target) (*sta
 		return newStatusList(nil, nil), r.options.connection.Explain(context.Cause(ctx))
 	}
 	r.dateDrift(ctx, reading.items)
+	r.readEvents(ctx, reading.items)
 	incomplete := append(r.incomplete(reading.failures), r.judgeBackends(ctx, reading.items)...)
 	if r.options.guessed() && len(reading.failures) < len(targets) {
 		return newStatusList(reading.items, incomplete), nil
@@ -149,6 +154,27 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 			item.source = source
 		}
 	}) // what cannot be read stays undated
+}
+
+// readEvents reads the Events of objects that their controllers have written no status of, which may have reported why.
+func (r *statusReader) readEvents(ctx context.Context, items []statusItem) {
+	unseen := map[*ownertree.Node]*statusItem{}
+	for i := range items {
+		if item := &items[i]; item.Drift.State == inspect.NeverSeen && len(unseen) < maxDated {
+			unseen[&ownertree.Node{
+				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
+			}] = item
+		}
+	}
+	graph, err := ownertree.Collect(ctx, r.cluster.Reader, r.cluster.Kinds, ownertree.Scope{Nothing: true})
+	if err != nil {
+		return // ctx has ended
+	}
+	nodes := slices.Collect(maps.Keys(unseen))
+	events, _, _ := graph.Events(ctx, r.cluster.Reader, nodes, ownertree.EventOptions{}) // what is not known says nothing
+	for n, all := range events {
+		unseen[n].setReport(unseen[n].WithEvents(all))
+	}
 }
 
 // incomplete is what could not be read, for programs. That a named object is not there does not make a list incomplete.
