@@ -107,6 +107,55 @@ func FieldsOfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields
 	return out
 }
 
+// Owned returns the fields of the object that a manager owns according to managedFields. Of an object as it was created,
+// that is what the request had: what admission has added belongs to no manager. It is nil without managedFields. Its
+// values are shared with the object.
+func Owned(obj *unstructured.Unstructured) map[string]any {
+	var sets []fieldSet
+	for _, m := range fieldManagers(obj) {
+		sets = append(sets, m.fields)
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	out, _ := ownedOf(obj.Object, sets).(map[string]any)
+	return out
+}
+
+// ownedOf returns the part of a value that is in one of the sets.
+func ownedOf(value any, sets []fieldSet) any {
+	if slices.ContainsFunc(sets, func(s fieldSet) bool { return len(s) == 0 }) {
+		return value
+	}
+	below := func(next step) (found []fieldSet) {
+		for _, s := range sets {
+			if set, ok := s.below(next); ok {
+				found = append(found, set)
+			}
+		}
+		return found
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, v := range value {
+			if found := below(step{name: name}); found != nil {
+				out[name] = ownedOf(v, found)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for i, entry := range value {
+			if found := below(step{list: true, entry: entry, index: i}); found != nil {
+				out = append(out, ownedOf(entry, found))
+			}
+		}
+		return out
+	}
+	return value
+}
+
 // fieldSet is a set of fields as fieldsV1 has it: maps of keys, of which an empty one, or the key ".", marks a member.
 type fieldSet values
 

@@ -262,3 +262,44 @@ func FuzzFieldOwners(f *testing.F) {
 		}
 	})
 }
+
+// TestOwned: what belongs to no manager is left out, also of lists, and atomic fields are whole.
+func TestOwned(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"name": "one", "finalizers": []any{"mine", "added"}, "labels": map[string]any{"a": "b", "added": "c"},
+			"managedFields": []any{map[string]any{
+				"manager": "m", "operation": "Update", "fieldsV1": map[string]any{
+					"f:metadata": map[string]any{
+						"f:finalizers": map[string]any{".": map[string]any{}, `v:"mine"`: map[string]any{}},
+						"f:labels":     map[string]any{"f:a": map[string]any{}},
+					},
+					"f:spec": map[string]any{
+						"f:args": map[string]any{},
+						"f:ports": map[string]any{
+							`k:{"port":80}`: map[string]any{".": map[string]any{}, "f:port": map[string]any{}},
+						},
+					},
+				},
+			}},
+		},
+		"spec": map[string]any{
+			"args":  []any{"x", map[string]any{"y": "z"}},
+			"ports": []any{map[string]any{"port": int64(81)}, map[string]any{"port": int64(80), "added": true}},
+			"added": "field",
+		},
+	}}
+	want := map[string]any{
+		"metadata": map[string]any{"finalizers": []any{"mine"}, "labels": map[string]any{"a": "b"}},
+		"spec": map[string]any{
+			"args": []any{"x", map[string]any{"y": "z"}}, "ports": []any{map[string]any{"port": int64(80)}},
+		},
+	}
+	if diff := cmp.Diff(want, Owned(obj)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	obj.SetManagedFields(nil)
+	if got := Owned(obj); got != nil {
+		t.Errorf("without managedFields it is %v, want nil", got)
+	}
+}

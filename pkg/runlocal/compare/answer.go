@@ -36,6 +36,9 @@ func (r *run) judge(ev *event, timed bool) {
 		k.ahead[sortOf(ev)]--
 		k.result.Same++
 		k.result.Merged++
+	case ev.refused != nil && k.isRefusedElse(ev):
+		k.result.Same++
+		k.result.Merged++
 	case timed:
 		k.result.ByTimer = append(k.result.ByTimer, recordedWrite(ev, true))
 	case ev.verb == VerbUpdateStatus && r.isPassing(k, ev):
@@ -44,6 +47,15 @@ func (r *run) judge(ev *event, timed bool) {
 	default:
 		k.result.Missing = append(k.result.Missing, recordedWrite(ev, true))
 	}
+}
+
+// isRefusedElse reports whether the key makes a write of the sort that is refused at another time: how often a
+// controller tries depends on how long it waits.
+func (k *keyState) isRefusedElse(ev *event) bool {
+	return slices.ContainsFunc(k.effects, func(other *event) bool {
+		return other != ev && other.refused != nil && (other.refused.made || !other.played) && other.verb == ev.verb &&
+			other.objectID().resource == ev.objectID().resource
+	})
 }
 
 // isPassing reports whether a status is one in between: another one follows soon, or a later one is what the object has
@@ -62,6 +74,9 @@ func (r *run) playEvent(ev *event) {
 		return
 	}
 	ev.played = true
+	if ev.refused != nil {
+		return
+	}
 	if r.rebase != nil {
 		there, err := r.rebase(ev)
 		if err != nil && r.err == nil {
@@ -131,6 +146,9 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	found, ev := match(w, effects, r.moment, r.target)
 	r.note("write of %s %s: %s %s %s, moment %d, outcome %d of %s", w.controller, w.key, w.verb, w.object.Resource,
 		w.object.Name, r.moment, found, ev)
+	if last := w.lastRefusal(effects); last != nil && (found != same || ev.refused == nil && ev != r.target) {
+		return last.refused.answer() // what has changed that was not recorded yet
+	}
 	switch found {
 	case same, merged:
 		return r.accept(w, ev, found == merged)
@@ -258,7 +276,11 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 	if r.err != nil {
 		return forbidden(r.err.Error())
 	}
-	if w.verb == VerbDelete {
+	switch {
+	case ev.refused != nil:
+		ev.refused.made = true
+		return ev.refused.answer()
+	case w.verb == VerbDelete:
 		return answer{}
 	}
 	return answer{name: ev.record.Name}

@@ -88,6 +88,14 @@ func (c *change) newest() fields {
 	return c.before
 }
 
+// written returns what the writer sent: the object, but of a creation without what admission added.
+func (c *change) written() fields {
+	if c.verb == VerbCreate {
+		return requested(c.after)
+	}
+	return c.newest()
+}
+
 func (c *change) label(name string) string { return c.newest().text("metadata", "labels", name) }
 
 // owner returns the name of the controller owner of that kind, of before if the change removes it; "" if there is none.

@@ -246,6 +246,11 @@ func TestContentOf(t *testing.T) {
 			"uids in another order", "status: {uncounted: {succeeded: [a, b]}}", "status: {uncounted: {succeeded: [b, a]}}",
 			VerbUpdateStatus, true, "they are a set, in the order of a cache",
 		},
+		{
+			"endpoints in another order", "{addressType: IPv4, endpoints: [{addresses: [10.0.0.1]}, {addresses: [10.0.0.2]}]}",
+			"{addressType: IPv4, endpoints: [{addresses: [10.0.0.2]}, {addresses: [10.0.0.1]}]}", VerbUpdate, true,
+			"they are in the order of a Go map",
+		},
 		{"empty", "{metadata: {labels: {}}, spec: {}}", "{}", VerbCreate, true, "empty is absent"},
 	} {
 		a := contentOf(yamlFields(t, tc.a), tc.verb)

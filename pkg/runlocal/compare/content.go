@@ -9,6 +9,8 @@ import (
 	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // fields is an object as JSON values.
@@ -111,6 +113,9 @@ func isGenerated(obj fields) bool {
 // from one run to the next, such as times.
 func contentOf(obj fields, verb Verb) fields {
 	out := fields{}
+	if verb == VerbCreate {
+		obj = requested(obj)
+	}
 	if verb == VerbUpdateStatus {
 		if status := prune(obj["status"], true); status != nil {
 			sortTexts(status)
@@ -131,10 +136,25 @@ func contentOf(obj fields, verb Verb) fields {
 			out[name] = value
 		}
 	}
+	if obj["addressType"] != nil { // the endpoints of an EndpointSlice are a set, in the order of a Go map
+		endpoints, _ := out["endpoints"].([]any)
+		slices.SortFunc(endpoints, func(a, b any) int {
+			return strings.Compare(contentText(fields{"": a}), contentText(fields{"": b}))
+		})
+	}
 	stripAdmission(out)
 	stripAllocated(out)
 	stripGeneratedSelector(out)
 	return out
+}
+
+// requested returns what the request had that has created an object, by its managedFields: what admission added is
+// others on every cluster. Without managedFields that is not known, and it is the object.
+func requested(obj fields) fields {
+	if owned := inspect.Owned(object(obj)); owned != nil {
+		return owned
+	}
+	return obj
 }
 
 // generatedLabels are what the API sets on a Job with a generated selector, on its pods, and in the selector:
@@ -258,8 +278,8 @@ func isTime(text string) bool {
 	return err == nil
 }
 
-// stripAdmission removes from pods what admission plugins add, which are others on every cluster: the token of the
-// account, what priorities say, and for how long a node may be unreachable.
+// stripAdmission removes from pods what admission plugins add, also to what the request had: the token of the account,
+// what priorities say, and for how long a node may be unreachable.
 func stripAdmission(obj fields) {
 	spec, _ := obj["spec"].(map[string]any)
 	if spec == nil || spec["containers"] == nil {

@@ -35,6 +35,35 @@ spec: {backoffLimit: 6, template: {metadata: {labels: {app: web, job-name: one}}
 			sent:   `metadata: {annotations: {a: b}}`,
 			stored: `metadata: {annotations: {a: b, endpoints.kubernetes.io/last-change-trigger-time: "2026-01-02T03:04:05Z"}}`,
 		},
+		{
+			reason: "admission gives a claim a class and a finalizer, which belong to no manager",
+			sent: `
+metadata: {labels: {app: db}, finalizers: [example.com/mine]}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`,
+			stored: `
+metadata:
+  labels: {app: db}
+  finalizers: [example.com/mine, kubernetes.io/pvc-protection]
+  managedFields:
+  - manager: kube-controller-manager
+    operation: Update
+    fieldsV1:
+      f:metadata: {f:labels: {.: {}, f:app: {}}, f:finalizers: {.: {}, 'v:"example.com/mine"': {}}}
+      f:spec: {f:accessModes: {}, f:resources: {f:requests: {.: {}, f:storage: {}}}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: standard}`,
+		},
+		{
+			reason: "a webhook adds a container, and an annotation to an object that had none",
+			sent:   `spec: {template: {spec: {containers: [{name: main, image: web}]}}}`,
+			stored: `
+metadata:
+  annotations: {mesh: "on"}
+  managedFields:
+  - manager: kube-controller-manager
+    operation: Update
+    fieldsV1: {f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"main"}': {.: {}, f:name: {}, f:image: {}}}}}}}
+spec: {template: {spec: {containers: [{name: proxy, image: mesh}, {name: main, image: web, env: [{name: A}]}]}}}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -381,7 +383,11 @@ func respond(w http.ResponseWriter, a answer) {
 	}
 	if a.refused != "" {
 		status.Status, status.Message, status.Reason = metav1.StatusFailure, a.refused, a.reason
-		status.Code = int32(a.code) //nolint:gosec // G115: an HTTP status
+		status.Code = int32(a.code)                                        //nolint:gosec // G115: an HTTP status
+		if strings.Contains(a.refused, "because it is being terminated") { // controllers give up then
+			cause := metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}
+			status.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{cause}}
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))

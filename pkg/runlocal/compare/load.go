@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,8 @@ type event struct {
 	hiding  *hiding
 	// generated is true for the creation of an object whose name the API may have made.
 	generated bool
+	// refused is set for a write that the API has refused. It changes no object.
+	refused *refusal
 	// compared is set if the event is the recorded side of a Difference.
 	compared bool
 	// keys are the keys of a program that the object of the event belongs to; nil in runs of controllers.
@@ -54,6 +57,9 @@ func (e *event) String() string {
 	by := "input"
 	if e.effect != nil {
 		by = string(e.verb) + " of " + e.effect.controller + " " + e.effect.key
+	}
+	if e.refused != nil {
+		by = "refused " + by
 	}
 	return fmt.Sprintf("#%d %s %s %s, %s", e.record.Number, e.record.Type, e.stream.Resource, e.record.Name, by)
 }
@@ -148,7 +154,7 @@ func (l *recorded) read(
 		case r.Type == replay.TypeGap:
 			l.result.Gaps++
 		case r.Type == replay.TypeTrace:
-			l.writes.add(r.Object)
+			l.writes.add(r)
 		case r.Type.HasObject():
 			stream := streams[r.Stream]
 			if stream == nil || !wanted(stream.GroupResource()) {
@@ -175,9 +181,53 @@ func (l *recorded) sort() {
 		ev.order = version
 		newest = max(newest, version)
 	}
+	l.order()
+}
+
+func (l *recorded) order() {
 	sort.SliceStable(l.events, func(i, j int) bool { return l.events[i].order < l.events[j].order })
 	for i, ev := range l.events {
 		ev.position = i
+	}
+}
+
+// addRefusals adds the writes of controllers that were refused, each after the newest event that was known then.
+func (l *recorded) addRefusals(compared []string) {
+	for _, ev := range l.writes.refusals {
+		if slices.Contains(compared, ev.effect.controller) {
+			l.events = append(l.events, ev)
+		}
+	}
+	l.order()
+	l.nameRefused()
+}
+
+// nameRefused gives all objects that were refused, and whose names began alike, the name of the first: those names are
+// generated for each try, and are in what is said of the refusal in a status.
+func (l *recorded) nameRefused() {
+	first := map[string]string{} // by prefix
+	var names []string
+	for _, ev := range l.writes.refusals {
+		name := ev.refused.generatedName()
+		if name == "" {
+			continue
+		}
+		if first[ev.refused.prefix] == "" {
+			first[ev.refused.prefix] = name
+		}
+		names = append(names, name, first[ev.refused.prefix])
+	}
+	if len(names) == 0 {
+		return
+	}
+	replacer := strings.NewReplacer(names...)
+	for _, ev := range slices.Concat(l.objects, l.events) {
+		if ev.refused != nil {
+			ev.refused.message = replacer.Replace(ev.refused.message)
+			continue
+		}
+		ev.record = ev.record.Clone() // that of an object at the beginning is the recording's
+		ev.record.Object = []byte(replacer.Replace(string(ev.record.Object)))
 	}
 }
 
@@ -231,6 +281,9 @@ func (l *recorded) attribute(who attributor) error {
 		l.setKeys(ev, obj)
 	}
 	for _, ev := range l.events {
+		if ev.refused != nil {
+			continue
+		}
 		if err := l.attributeEvent(who, state, ev); err != nil {
 			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
 		}
@@ -267,7 +320,7 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
 		ev.changes = l.hiding.hide(resource, c.changes())
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
-		ev.content = contentOf(withDefaults(c.newest(), ev.stream), c.verb)
+		ev.content = contentOf(withDefaults(c.written(), ev.stream), c.verb)
 	case isUnattributed:
 		l.result.Unattributed++
 	case isInput:
@@ -326,7 +379,7 @@ type upcoming struct {
 // next implements foreseeing.
 func (u upcoming) next(resource schema.GroupResource, namespace, name string) fields {
 	for _, ev := range u.of.events[u.at.position+1:] {
-		if ev.stream.GroupResource() == resource && ev.record.Namespace == namespace && ev.record.Name == name {
+		if ev.refused == nil && ev.objectID() == (objectID{resource, namespace, name}) {
 			obj, err := parse(ev.record.Object)
 			if err != nil {
 				return nil // attribute says so when it comes to the event

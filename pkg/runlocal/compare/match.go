@@ -60,6 +60,8 @@ func (w *write) isLike(ev *event) bool {
 // isSame reports whether the event shows what the write does.
 func (w *write) isSame(ev *event) bool {
 	switch {
+	case ev.refused != nil: // what was sent was not recorded
+		return w.generated == ev.generated && (w.generated || w.object.Name == ev.record.Name)
 	case w.verb == VerbDelete:
 		return w.object.Name == ev.record.Name
 	case w.verb == VerbCreate && w.generated && !ev.generated:
@@ -159,6 +161,21 @@ func (w *write) inRow(effects []*event, long bool) *event {
 	return nil
 }
 
+// lastRefusal returns the last effect of the sort of the write that was played, if it is one that was refused and like
+// the write; nil otherwise.
+func (w *write) lastRefusal(effects []*event) *event {
+	var last *event
+	for _, ev := range effects {
+		if ev.played && w.isLike(ev) {
+			last = ev
+		}
+	}
+	if last == nil || last.refused == nil || !w.isSame(last) {
+		return nil
+	}
+	return last
+}
+
 // candidates returns the effects that were not played of the sort of the write, and those of them that come next.
 func (w *write) candidates(effects []*event) (like, run []*event) {
 	several := w.verb == VerbCreate || w.verb == VerbDelete
@@ -203,6 +220,9 @@ func recordedWrite(ev *event, changes bool) Write {
 	out := Write{
 		Verb: ev.verb, Object: ev.id(), Record: ev.record.Number, Time: ev.record.Time,
 		Reconcile: ev.effect.reconcile, Causes: ev.effect.causes,
+	}
+	if ev.refused != nil {
+		out.Refused = ev.refused.message
 	}
 	if changes {
 		out.Changes = writtenChanges(ev.verb, ev.changes)

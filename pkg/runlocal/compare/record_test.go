@@ -49,6 +49,7 @@ var recordedKinds = []replay.Stream{
 	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true},
+	{Version: "v1", Kind: "ResourceQuota", Resource: "resourcequotas", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Node", Resource: "nodes", HasStatus: true},
 	{Version: "v1", Kind: "Namespace", Resource: "namespaces", HasStatus: true},
 }

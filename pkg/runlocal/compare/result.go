@@ -35,6 +35,8 @@ type Write struct {
 	// if they are not known.
 	Reconcile trace.ReconcileID `json:"reconcile,omitempty"`
 	Causes    []trace.Cause     `json:"causes,omitempty"`
+	// Refused is what the API has answered, if it has refused the write.
+	Refused string `json:"refused,omitempty"`
 	// Changes are what the write changes in the object, for a creation all that it sets. They are set for writes that
 	// have no counterpart only.
 	Changes []inspect.Change `json:"changes,omitempty"`

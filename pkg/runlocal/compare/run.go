@@ -38,6 +38,8 @@ type Options struct {
 	Patience time.Duration
 	// Clock is the real one if it is nil. The controllers have the real one in any case.
 	Clock clock.Clock
+	// Progress is called at each event with how many were played, of all. It may be nil.
+	Progress func(played, all int)
 
 	observe func(string) // gets what is decided; nil but in tests
 }
@@ -47,6 +49,8 @@ const (
 	defaultPatience = time.Second
 	// horizon is how far off the time of a key may be, that a recorded effect needs, to be waited for.
 	horizon = 1100 * time.Millisecond
+	// maxStall bounds how long the controllers may take to start, or to reconcile a key, on a busy machine.
+	maxStall = 2 * time.Minute
 	// maxRounds bounds how often a key is reconciled for one effect, or at the end.
 	maxRounds = 20
 )
@@ -71,6 +75,14 @@ func (e *UncomparableError) Error() string {
 	return fmt.Sprintf("which writes are those of %s is not known", e.Controller)
 }
 
+// StalledError is the error for controllers that do not come to an end.
+type StalledError struct{ Doing string }
+
+// Error implements error.
+func (e *StalledError) Error() string {
+	return fmt.Sprintf("%s has taken more than %s", e.Doing, maxStall)
+}
+
 // Run plays the recording with the controllers. The result does not depend on how fast the machine is, as long as it is
 // fast enough for what was recorded while controllers waited for timers: see the package comment.
 func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, error) {
@@ -89,6 +101,7 @@ func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, e
 		return nil, err
 	}
 	short := shortNames(o.Controllers)
+	loaded.addRefusals(short)
 	if err := loaded.attribute(loaded.controllersOf(short)); err != nil {
 		return nil, err
 	}
@@ -120,14 +133,25 @@ func wantedBy(cs []controllers.Controller) func(schema.GroupResource) bool {
 	}
 	all := false
 	for _, c := range cs {
-		for _, gr := range slices.Concat(c.Reads, c.Writes) {
+		for _, gr := range readBy(c) {
 			wanted[gr] = true
 			all = all || gr.Resource == "*"
 		}
+		for _, gr := range c.Writes {
+			wanted[gr] = wanted[gr] || !slices.Contains(uncompared, gr)
+		}
 	}
 	return func(gr schema.GroupResource) bool {
-		return (all || wanted[gr]) && !slices.Contains(uncompared, gr)
+		return wanted[gr] || all && !slices.Contains(uncompared, gr)
 	}
+}
+
+// readBy returns which resources a controller reads, with those that its metrics are made of.
+func readBy(c controllers.Controller) []schema.GroupResource {
+	if c.Short == "horizontalpodautoscaling" {
+		return append(slices.Clone(c.Reads), core("nodes"))
+	}
+	return c.Reads
 }
 
 // check returns an error if the recording lacks what a controller needs.
@@ -137,8 +161,8 @@ func check(cs []controllers.Controller, l *recorded) error {
 		has[stream.GroupResource()] = true
 	}
 	for _, c := range cs {
-		lacking := slices.DeleteFunc(slices.Clone(c.Reads), func(gr schema.GroupResource) bool {
-			return has[gr] || gr.Resource == "*" || slices.Contains(uncompared, gr)
+		lacking := slices.DeleteFunc(slices.Clone(readBy(c)), func(gr schema.GroupResource) bool {
+			return has[gr] || gr.Resource == "*"
 		})
 		if len(lacking) > 0 {
 			return &MissingKindsError{Controller: c.Short, Resources: lacking}
@@ -233,8 +257,10 @@ func newRun(o Options, l *recorded) *run {
 		r.object(ev.objectID()).known = true
 	}
 	for _, ev := range l.events {
-		object := r.object(ev.objectID())
-		object.coming, object.known = append(object.coming, ev), true
+		if ev.refused == nil {
+			object := r.object(ev.objectID())
+			object.coming, object.known = append(object.coming, ev), true
+		}
 		if ev.effect == nil {
 			r.result.Inputs++
 			continue
@@ -297,12 +323,15 @@ func (c *causes) of(id trace.ReconcileID) []trace.Cause {
 
 // play runs the controllers on the recording.
 func (r *run) play(ctx context.Context) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r.ctx = ctx
 	objects, err := r.initial()
 	if err != nil {
 		return nil, err
 	}
 	sinks := append([]trace.Sink{&r.causes}, r.options.Sinks...)
+	stalled := time.AfterFunc(maxStall, func() { cancel(&StalledError{"starting the controllers"}) })
 	r.session, err = runlocal.Start(ctx, runlocal.Options{
 		API: api.Options{Objects: objects, Recorded: &api.Recorded{
 			Resources: r.resources(), Writable: true,
@@ -314,6 +343,10 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 		Recorder:  trace.NewRecorder(clock.RealClock{}, sinks...),
 		ListOrder: r.listOrder(),
 	})
+	stalled.Stop()
+	if cause := (*StalledError)(nil); errors.As(context.Cause(ctx), &cause) {
+		return nil, cause
+	}
 	if err != nil {
 		return nil, fmt.Errorf("starting the controllers: %w", err)
 	}
@@ -327,6 +360,17 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.summary(), nil
+}
+
+// waitHeld waits until nothing is under way but keys that are held, or that are due later. Doing is what that ends.
+func (r *run) waitHeld(ctx context.Context, doing string, args ...any) error {
+	bounded, cancel := context.WithTimeout(ctx, maxStall)
+	defer cancel()
+	err := r.session.WaitHeld(bounded)
+	if err != nil && ctx.Err() == nil {
+		return &StalledError{fmt.Sprintf(doing, args...)}
+	}
+	return err
 }
 
 // deliverToSession is the deliver of a run with a session.

@@ -52,6 +52,32 @@ spec:
 `, image)
 }
 
+// claiming is a StatefulSet whose pods have claims, to which admission adds a class and a finalizer.
+const claiming = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: "pg:1", volumeMounts: [{name: data, mountPath: /data}]}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+
+// podQuota allows no pods, as no controller says how many are used.
+const podQuota = `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: pods}
+spec: {hard: {pods: 2}}
+`
+
 // batchJob has pods that end as often as the controller looks, which puts the key off for a second at each event of a
 // pod: so it may look after the end of one pod and before that of the other.
 const batchJob = `
@@ -89,34 +115,46 @@ func TestSame(t *testing.T) {
 		controllers []string
 		manifests   []string
 		reason      string
+		tracedOnly  bool
 	}{
 		{
 			"rollout", []string{"deployment", "replicaset"},
 			[]string{web(3, "nginx:1"), web(3, "nginx:2"), web(1, "nginx:2")},
-			"creations, a rolling update, and pods that are deleted because there are too many",
+			"creations, a rolling update, and pods that are deleted because there are too many", false,
 		},
 		{
 			"statefulset", []string{"statefulset"}, []string{set(3, "pg:1"), set(3, "pg:2"), set(1, "pg:2")},
-			"pods have names, and are deleted because their revision is old",
+			"pods have names, and are deleted because their revision is old", false,
 		},
 		{
 			"daemonset", []string{"daemonset"}, []string{agent("a:1"), agent("a:2")},
-			"several pods are created at once, and differ",
+			"several pods are created at once, and differ", false,
 		},
 		{
 			"surge", []string{"daemonset"}, []string{surging("a:1"), surging("a:2")},
-			"on which node the next pod is made is left to chance",
+			"on which node the next pod is made is left to chance", false,
 		},
 		{
 			"min ready", []string{"deployment", "replicaset"}, []string{slow("nginx:1"), slow("nginx:2")},
-			"timers end at times that are reckoned from those in objects",
+			"timers end at times that are reckoned from those in objects", false,
 		},
 		{
 			"job", []string{"job"}, []string{batchJob},
-			"pods are patched, and keys are put off for a second, which may end beside an event",
+			"pods are patched, and keys are put off for a second, which may end beside an event", false,
+		},
+		{
+			"claims", []string{"statefulset"}, []string{claiming},
+			"admission has added a class and a finalizer to claims", false,
+		},
+		{
+			"quota", []string{"deployment", "replicaset"}, []string{podQuota, web(2, "nginx:1"), web(3, "nginx:1")},
+			"pods are refused, again and again, which the trace has", true,
 		},
 	} {
 		for _, traced := range []bool{true, false} {
+			if tc.tracedOnly && !traced {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, traced %t", tc.name, traced), func(t *testing.T) {
 				t.Parallel()
 				if problem := compareSession(t, traced, tc.controllers, tc.manifests); problem != "" {

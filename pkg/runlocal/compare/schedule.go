@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 
 // playEvents plays all events.
 func (r *run) playEvents(ctx context.Context) error {
-	if err := r.session.WaitHeld(ctx); err != nil {
+	if err := r.waitHeld(ctx, "handling what is there at the beginning"); err != nil {
 		return err
 	}
 	if r.timed && !r.loaded.start.IsZero() {
@@ -20,7 +19,10 @@ func (r *run) playEvents(ctx context.Context) error {
 		}
 	}
 	r.noteHeld(r.loaded.start)
-	for _, ev := range r.loaded.events {
+	for i, ev := range r.loaded.events {
+		if r.options.Progress != nil {
+			r.options.Progress(i, len(r.loaded.events))
+		}
 		if r.isPlayed(ev) {
 			continue
 		}
@@ -126,7 +128,7 @@ func (r *run) waitUntil(ctx context.Context, then time.Time) error {
 		return ctx.Err()
 	case <-timer.C():
 	}
-	return r.session.WaitHeld(ctx)
+	return r.waitHeld(ctx, "adding the keys whose timers have ended")
 }
 
 // held returns the keys that are held, or that have failed and wait to be tried again, in order: when they are is for
@@ -157,7 +159,7 @@ func (r *run) held() []heldKey {
 func (r *run) state() tap.State {
 	for {
 		state := r.session.State()
-		if state.IdleButHeld() || r.session.WaitHeld(r.ctx) != nil { // the caller finds that ctx has ended
+		if state.IdleButHeld() || r.waitHeld(r.ctx, "") != nil { // the caller finds it when it waits
 			return state
 		}
 	}
@@ -182,8 +184,8 @@ func (r *run) release(ctx context.Context, k heldKey) error {
 			return nil
 		}
 	}
-	if err := r.session.WaitHeld(ctx); err != nil {
-		return fmt.Errorf("waiting for %s to reconcile %q: %w", k.controller, k.key, err)
+	if err := r.waitHeld(ctx, "reconciling %q by %s", k.key, k.controller); err != nil {
+		return err
 	}
 	return r.playError()
 }
@@ -304,7 +306,7 @@ func (r *run) playRest(ctx context.Context, ev *event) error {
 	if err != nil {
 		return err
 	}
-	return r.session.WaitHeld(ctx)
+	return r.waitHeld(ctx, "handling %s", ev)
 }
 
 // finish has all keys reconciled that are left: what they write was not recorded.

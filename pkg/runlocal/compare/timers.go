@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,6 +24,9 @@ func newTimedRun(o Options, l *recorded) *run {
 	l.result.Inputs, l.result.Effects = 0, 0
 	for _, ev := range l.events {
 		ev.played, ev.otherChoice, ev.compared = false, false, false
+		if ev.refused != nil {
+			ev.refused.made = false
+		}
 	}
 	r := newRun(o, l)
 	r.timed, r.timeline = true, newTimeline(l.start, o.Clock.Now().Add(startTime))
@@ -204,8 +206,8 @@ func (r *run) releaseTimed(ctx context.Context, k heldKey) error {
 	if !ok {
 		return nil
 	}
-	if err := r.session.WaitHeld(ctx); err != nil {
-		return fmt.Errorf("waiting for %s to reconcile %q: %w", k.controller, k.key, err)
+	if err := r.waitHeld(ctx, "reconciling %q by %s", k.key, k.controller); err != nil {
+		return err
 	}
 	if r.countSame(k) == before {
 		putBack()

@@ -2,16 +2,46 @@ package compare
 
 import (
 	"encoding/json"
+	"net/http"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// tracedWrites are the successful writes of a recorded trace.
+// tracedWrites are the writes of a recorded trace.
 type tracedWrites struct {
 	byVersion map[string]*tracedWrite // by resource, namespace/name and version
 	deletions map[string]*tracedWrite // by resource, namespace/name and uid
 	causes    map[trace.ReconcileID][]trace.Cause
 	traced    map[string]bool // controllers
+	refusals  []*event        // writes that the API has refused, in their order
+	newest    uint64          // version that the trace has shown
+}
+
+// refusal is how the API has refused a write.
+type refusal struct {
+	code            int
+	reason, message string
+	prefix          string // of the name that was to be generated; empty for others
+	made            bool   // in the run
+}
+
+// generatedName returns the name that was generated for what was refused, which the message has; empty if it has none.
+func (f *refusal) generatedName() string {
+	_, rest, _ := strings.Cut(f.message, `"`+f.prefix)
+	suffix, _, _ := strings.Cut(rest, `"`)
+	if f.prefix == "" || len(suffix) != generatedLength || strings.Trim(suffix, generatedLetters) != "" {
+		return ""
+	}
+	return f.prefix + suffix
+}
+
+func (f *refusal) answer() answer {
+	return answer{refused: f.message, code: f.code, reason: metav1.StatusReason(f.reason)}
 }
 
 type tracedWrite struct {
@@ -27,20 +57,27 @@ func newTracedWrites() *tracedWrites {
 }
 
 // add takes a line of a trace. A line that is none is left out: the rest of the recording is as good without it.
-func (t *tracedWrites) add(line []byte) {
+func (t *tracedWrites) add(r *replay.Record) {
 	var e trace.Event
-	if json.Unmarshal(line, &e) != nil {
+	if json.Unmarshal(r.Object, &e) != nil {
 		return
 	}
 	switch d := e.Detail.(type) {
+	case *trace.Watch:
+		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
 	case *trace.Start:
 		t.traced[e.Controller] = true
 		t.causes[e.Reconcile] = d.Causes
 	case *trace.Request:
-		if !d.IsWrite() || d.Failed() || d.DryRun || d.NotSent || d.Recorded != nil {
+		if !d.IsWrite() || d.DryRun || d.NotSent || d.Recorded != nil {
 			return
 		}
 		t.traced[e.Controller] = true
+		if d.Failed() {
+			t.addRefusal(r, &e, d)
+			return
+		}
+		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
 		made := &tracedWrite{effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}, requestVerb(d)}
 		of := tracedName(&d.Object)
 		if made.verb == VerbDelete {
@@ -51,6 +88,23 @@ func (t *tracedWrites) add(line []byte) {
 			t.byVersion[of+d.ResourceVersion] = made
 		}
 	}
+}
+
+// addRefusal takes a write that was refused for what it is. One that came too late, as the object had changed or was
+// gone, was made by what the caches of the controller had at that moment.
+func (t *tracedWrites) addRefusal(r *replay.Record, e *trace.Event, d *trace.Request) {
+	if d.Code < http.StatusBadRequest || d.Code == http.StatusNotFound || d.Code == http.StatusConflict {
+		return
+	}
+	t.refusals = append(t.refusals, &event{
+		record: &replay.Record{
+			Number: r.Number, Type: r.Type, Time: e.Time, Namespace: d.Namespace, Name: d.Name,
+		},
+		stream: &replay.Stream{Group: d.Group, Version: d.Version, Resource: d.Resource, Kind: d.Kind},
+		order:  t.newest, verb: requestVerb(d), generated: d.GenerateName != "",
+		effect:  &effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile, causes: t.causes[e.Reconcile]},
+		refused: &refusal{code: d.Code, reason: d.Reason, message: d.Message, prefix: d.GenerateName},
+	})
 }
 
 // tracedName is a text of an object, with a blank at the end.

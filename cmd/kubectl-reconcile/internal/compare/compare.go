@@ -9,8 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -78,8 +82,16 @@ func (f *Flags) Run(
 	for i, c := range selected {
 		names[i] = c.Short
 	}
-	result, again, err := runTwice(ctx, streams, strings.Join(names, ", "), func() (*compare.Result, error) {
-		return compare.Run(ctx, recording, compare.Options{Controllers: selected, From: view.At})
+	what := "running " + strings.Join(names, ", ") + " on the recording"
+	var played, all atomic.Int64
+	text := func(context.Context) string {
+		return fmt.Sprintf("%s: %d of %d events", what, played.Load(), all.Load())
+	}
+	result, again, err := runTwice(ctx, streams, text, func() (*compare.Result, error) {
+		return compare.Run(ctx, recording, compare.Options{
+			Controllers: selected, From: view.At,
+			Progress: func(n, of int) { played.Store(int64(n)); all.Store(int64(of)) },
+		})
 	})
 	if err != nil {
 		return interruptionOr(ctx, withHints(err, recording))
@@ -116,10 +128,14 @@ type repeated struct {
 
 // runTwice compares, and if something differs does so a second time: what depends on chance may come out otherwise.
 func runTwice(
-	ctx context.Context, streams genericiooptions.IOStreams, what string, run func() (*compare.Result, error),
+	ctx context.Context, streams genericiooptions.IOStreams, text func(context.Context) string,
+	run func() (*compare.Result, error),
 ) (*compare.Result, repeated, error) {
 	progress, _ := cli.WithProgress(streams, true)
-	defer progress.Show(ctx, cli.ProgressText("running %s on the recording", what))()
+	if progress == nil {
+		defer tell(ctx, streams.ErrOut, text)()
+	}
+	defer progress.Show(ctx, text)()
 	result, err := run()
 	if err != nil || result.IsSame() {
 		return result, repeated{}, err
@@ -132,6 +148,31 @@ func runTwice(
 		return second, repeated{}, nil // it was chance
 	}
 	return result, repeated{ran: true, difference: result.Difference(second)}, nil
+}
+
+// tellInterval is how often what is under way is said where no progress can be drawn.
+const tellInterval = 15 * time.Second
+
+// tell prints a text now and then, until the returned function is called.
+func tell(ctx context.Context, out io.Writer, text func(context.Context) string) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ticker := time.NewTicker(tellInterval)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				fmt.Fprintln(out, text(ctx)) //nolint:errcheck // the operation does not depend on it
+			}
+		}
+	})
+	return func() {
+		cancel()
+		telling.Wait()
+		ticker.Stop()
+	}
 }
 
 // interruptionOr returns the error of a run that the user has ended, in the place of what that led to; else err.

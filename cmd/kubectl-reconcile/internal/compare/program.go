@@ -114,7 +114,8 @@ func (f *ProgramFlags) Run(
 			return err
 		}
 	}
-	result, again, err := runTwice(ctx, streams, command, func() (*compare.Result, error) {
+	progress := cli.ProgressText("running %s on the recording", command)
+	result, again, err := runTwice(ctx, streams, progress, func() (*compare.Result, error) {
 		return compare.RunProgram(ctx, recording, program, o)
 	})
 	if err != nil {

@@ -166,6 +166,9 @@ func (t *text) list(word string, writes []compare.Write) {
 		if changes != "" {
 			changes = ": " + changes
 		}
+		if w.Refused != "" {
+			changes = ", which is refused: " + render.Escape(w.Refused)
+		}
 		t.line("  %-8s  %s%s%s", word, writeText(w), changes, t.cause(w.Causes))
 	}
 }
