@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"sort"
@@ -68,6 +70,20 @@ func SortIncomplete(all []Incomplete) []Incomplete {
 	return slices.Compact(all)
 }
 
+// CodeText returns the code and the reason of an error whose cause is the server, such as " (500 InternalError)": its
+// message may be anything. It is empty for other errors, whose messages name what is wrong with the request.
+func CodeText(err apierrors.APIStatus) string {
+	s := err.Status()
+	if s.Code < http.StatusInternalServerError {
+		return ""
+	}
+	reason := string(s.Reason)
+	if reason == "" {
+		reason = http.StatusText(int(s.Code))
+	}
+	return fmt.Sprintf(" (%d %s)", s.Code, reason)
+}
+
 // Errors of the Reader itself, for Reason.
 var (
 	errNoAnswer   = errors.New("no answer")
@@ -85,8 +101,15 @@ func (t Target) Incomplete(err error) Incomplete {
 // message returns the text of the error without the URL, which Incomplete has already: so kinds that failed for the
 // same reason have the same message.
 func message(err error) string {
-	if request := (*url.Error)(nil); errors.As(err, &request) {
+	request, tooLarge := (*url.Error)(nil), (*AnswerTooLargeError)(nil)
+	status := apierrors.APIStatus(nil)
+	switch {
+	case errors.As(err, &tooLarge):
+		return tooLarge.Error()
+	case errors.As(err, &request):
 		return request.Err.Error()
+	case errors.As(err, &status):
+		return err.Error() + CodeText(status)
 	}
 	return err.Error()
 }
@@ -95,9 +118,12 @@ func message(err error) string {
 func Reason(err error) string {
 	var status apierrors.APIStatus
 	var network net.Error
+	var tooLarge *AnswerTooLargeError
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &tooLarge):
+		return ReasonTooMany
 	case errors.Is(err, errNoAnswer), errors.Is(err, context.DeadlineExceeded),
 		apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return ReasonTimeout

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,7 @@ func (r *Reader) Annotations(ctx context.Context, kind Kind, namespace, name str
 	}
 	out := &metav1.PartialObjectMetadata{}
 	accept := acceptJSON + asPartial + "," + acceptJSON
-	if err := r.get(ctx, path, accept, func(a answer) error { return a.decode(out, nil) }); err != nil {
+	if err := r.get(ctx, path, accept, func(a answer) error { return a.decodeAnnotated(out) }); err != nil {
 		return nil, err
 	}
 	return out.Annotations, nil
@@ -110,15 +111,17 @@ func (r *Reader) listMetadata(
 		each(page)
 	}
 	first := metav1.ListOptions{Limit: r.largePage}
-	return pages(ctx, first, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
+	var left unusable
+	version, err := pages(ctx, first, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
 		p := metadataPage{several: len(seen) > 0, seen: seen, each: counted}
 		err := r.stream(ctx, path, acceptPartialList, options, func(in io.Reader) error {
 			defer p.flush()
-			return r.readPage(in, &p)
+			return r.readPage(ctx, in, &p, &left)
 		})
 		progress.endPage(p.list)
 		return p.list, err
 	})
+	return version, cmp.Or(err, left.err())
 }
 
 // seenUIDs holds the uids of a list of several pages, because a list that is restarted has the first objects again.
@@ -158,16 +161,25 @@ type metadataPage struct {
 	batch   []metav1.PartialObjectMetadata
 }
 
-func (p *metadataPage) readJSON(a answer) error {
-	var list metav1.PartialObjectMetadataList
-	if err := a.decodeMetadataList(&list); err != nil {
+func (p *metadataPage) readJSON(ctx context.Context, a answer, left *unusable) error {
+	var items []metav1.PartialObjectMetadata
+	var list metav1.ListMeta
+	err := a.eachItem(ctx, &list, left, func(item json.RawMessage) error {
+		var object metav1.PartialObjectMetadata
+		if err := answer(item).decodeMetadata(&object); err != nil {
+			return err
+		}
+		items = append(items, object)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	p.begin(list.ListMeta)
+	p.begin(list)
 	if p.several {
-		list.Items = p.seen.filter(list.Items)
+		items = p.seen.filter(items)
 	}
-	p.each(list.Items)
+	p.each(items)
 	return nil
 }
 
@@ -208,23 +220,31 @@ func (a answer) isProtobuf() bool {
 	return bytes.HasPrefix(a, []byte(protobufPrefix))
 }
 
-// decodeMetadata decodes one object's metadata.
+// decodeMetadata decodes one object's metadata, without managedFields and annotations.
 func (a answer) decodeMetadata(out *metav1.PartialObjectMetadata) error {
-	if err := a.decode(out, func(message []byte) error { return decodePartial(message, out) }); err != nil {
+	if a.isProtobuf() {
+		return a.decode(out, func(message []byte) error { return decodePartial(message, out) })
+	}
+	if err := a.decodeAnnotated(out); err != nil {
 		return err
 	}
 	dropLargeMetadata(out)
 	return nil
 }
 
-// decodeMetadataList decodes a page in JSON, without managedFields and annotations.
-func (a answer) decodeMetadataList(out *metav1.PartialObjectMetadataList) error {
-	if err := a.decode(out, nil); err != nil {
+// decodeAnnotated decodes one object's metadata in JSON without managedFields: an error in them does not matter.
+func (a answer) decodeAnnotated(out *metav1.PartialObjectMetadata) error {
+	var object struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        struct {
+			metav1.ObjectMeta `json:",inline"`
+			ManagedFields     ignored `json:"managedFields"` // hides those of ObjectMeta
+		} `json:"metadata"`
+	}
+	if err := a.decode(&object, nil); err != nil {
 		return err
 	}
-	for i := range out.Items {
-		dropLargeMetadata(&out.Items[i])
-	}
+	*out = metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.Metadata.ObjectMeta}
 	return nil
 }
 
@@ -232,6 +252,12 @@ func (a answer) decodeMetadataList(out *metav1.PartialObjectMetadataList) error 
 func dropLargeMetadata(o *metav1.PartialObjectMetadata) {
 	o.ManagedFields, o.Annotations = nil, nil
 }
+
+// ignored is a field whose value is skipped.
+type ignored struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // decode decodes JSON into out, and protobuf with the function, which may be nil if the request did not accept
 // protobuf. JSON may be the whole object, from servers that do not support PartialObjectMetadata.

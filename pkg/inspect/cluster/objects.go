@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -70,9 +72,9 @@ func (r *Reader) ListObjects(
 		progress.addObjects(1)
 		return each(obj)
 	}
-	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
+	return r.listPages(ctx, target, accept, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
-		err := r.readPage(in, &p)
+		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
 	})
 }
@@ -81,7 +83,7 @@ func (r *Reader) ListObjects(
 // arrive.
 func (r *Reader) listPages(
 	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
-	read func(io.Reader) (metav1.ListMeta, error),
+	read func(context.Context, io.Reader, *unusable) (metav1.ListMeta, error),
 ) error {
 	path, err := pathSegments(&target.Kind, target.Namespace, "")
 	if err != nil {
@@ -91,15 +93,16 @@ func (r *Reader) listPages(
 	if accept == acceptTyped {
 		options.Limit = r.largePage
 	}
+	var left unusable
 	_, err = pages(ctx, options, func(options *metav1.ListOptions) (list metav1.ListMeta, err error) {
 		err = r.stream(ctx, path, accept, options, func(in io.Reader) (err error) {
-			list, err = read(in)
+			list, err = read(ctx, in, &left)
 			return err
 		})
 		progress.endPage(list)
 		return list, err
 	})
-	return err
+	return cmp.Or(err, left.err())
 }
 
 // objectPage implements pageDecoder. It calls each for one object after the other, so that only one at a time is in
@@ -115,24 +118,21 @@ type objectPage struct {
 
 func (p *objectPage) begin(list metav1.ListMeta) { p.list = list }
 
-func (p *objectPage) readJSON(a answer) error {
-	list := &unstructured.UnstructuredList{}
-	if err := a.decode(list, nil); err != nil {
-		return err
-	}
-	p.list = metav1.ListMeta{
-		Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion(),
-		RemainingItemCount: list.GetRemainingItemCount(),
-	}
-	for i := range list.Items {
+func (p *objectPage) readJSON(ctx context.Context, a answer, left *unusable) error {
+	return a.eachItem(ctx, &p.list, left, func(item json.RawMessage) error {
+		var fields map[string]any
+		if err := utiljson.Unmarshal(item, &fields); err != nil {
+			return unreadable(err)
+		}
+		obj := &unstructured.Unstructured{Object: fields}
+		if obj.GetKind() == "" { // as in the lists of built-in kinds
+			obj.SetGroupVersionKind(p.kind.GroupVersionKind)
+		}
 		if !p.whole {
-			trimUnstructured(&list.Items[i])
+			trimUnstructured(obj)
 		}
-		if err := p.each(&list.Items[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.each(obj)
+	})
 }
 
 // item decodes an object by its Go type.
@@ -207,9 +207,9 @@ func (r *Reader) ListTyped(
 	p := typedPage{
 		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
 	}
-	return r.listPages(ctx, target, accept, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
+	return r.listPages(ctx, target, accept, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
-		err := r.readPage(in, &p)
+		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
 	})
 }
@@ -230,9 +230,9 @@ func (r *Reader) ListPlacedPods(ctx context.Context, kind Kind, each func(*corev
 		return each(pod)
 	}
 	o := ListOptions{Fields: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(in io.Reader) (metav1.ListMeta, error) {
+	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
-		err := r.readPage(in, &p)
+		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
 	})
 }
@@ -260,25 +260,14 @@ func (p *typedPage) item(data []byte) (err error) {
 	return p.deliver(object)
 }
 
-func (p *typedPage) readJSON(a answer) error {
-	var list struct {
-		metav1.ListMeta `json:"metadata"`
-		Items           []json.RawMessage `json:"items"`
-	}
-	if err := a.decode(&list, nil); err != nil {
-		return err
-	}
-	p.list = list.ListMeta
-	for _, item := range list.Items {
+func (p *typedPage) readJSON(ctx context.Context, a answer, left *unusable) error {
+	return a.eachItem(ctx, &p.list, left, func(item json.RawMessage) error {
 		object := p.newObject()
 		if err := json.Unmarshal(item, object); err != nil {
-			return unreadable(fmt.Errorf("an object of the list: %w", err))
+			return unreadable(err)
 		}
-		if err := p.deliver(object); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.deliver(object)
+	})
 }
 
 // deliver calls each, unless the object was seen before.

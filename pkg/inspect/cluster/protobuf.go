@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,27 +20,29 @@ type listStream struct {
 	in      *bufio.Reader
 	offset  uint64 // bytes read so far
 	data    bytes.Buffer
+	items   int // read so far
+	left    *unusable
 	decoder pageDecoder
 }
 
 // pageDecoder receives the content of a page, in protobuf or JSON. An error of item or readJSON ends the reading and
-// is returned.
+// is returned, but an object that cannot be decoded is left out.
 type pageDecoder interface {
 	// begin is called with the metadata of the list, before the objects.
 	begin(metav1.ListMeta)
 	// item is called with an object in protobuf, whose bytes are valid only during the call.
 	item([]byte) error
 	// readJSON is called with the whole page instead, if it is not in protobuf.
-	readJSON(answer) error
+	readJSON(context.Context, answer, *unusable) error
 }
 
-// readPage reads an answer and passes its content to p.
-func (r *Reader) readPage(answer io.Reader, p pageDecoder) error {
-	in := bufio.NewReader(answer)
+// readPage reads a page and passes its content to p, until ctx ends. What cannot be decoded is counted in left.
+func (r *Reader) readPage(ctx context.Context, page io.Reader, p pageDecoder, left *unusable) error {
+	in := bufio.NewReader(page)
 	if !startsProtobuf(in) {
-		return r.readAll(in, p.readJSON)
+		return r.readAll(in, func(a answer) error { return p.readJSON(ctx, a, left) })
 	}
-	s := listStream{in: in, decoder: p}
+	s := listStream{in: in, decoder: p, left: left}
 	return s.read()
 }
 
@@ -77,12 +80,22 @@ func (s *listStream) field(number, length uint64) error {
 	if number != fieldOfListMeta && number != fieldOfListItems {
 		return nil
 	}
+	if length > maxAnswer {
+		return unreadable(fmt.Errorf("an object of %d MiB, more than the limit of %d MiB", length>>20, maxAnswer>>20))
+	}
 	s.data.Reset()
 	if err := s.copy(&s.data, length); err != nil {
 		return err
 	}
 	if number == fieldOfListItems {
-		return s.decoder.item(s.data.Bytes())
+		s.items++
+		err := s.decoder.item(s.data.Bytes())
+		if err == nil {
+			return nil
+		}
+		var object metav1.PartialObjectMetadata
+		_ = decodePartial(s.data.Bytes(), &object) // what can be decoded is set
+		return s.left.skip(err, nameOrIndex(s.items-1, object.Namespace, object.Name))
 	}
 	var meta metav1.ListMeta
 	if err := meta.Unmarshal(s.data.Bytes()); err != nil {

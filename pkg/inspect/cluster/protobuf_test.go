@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -28,12 +29,16 @@ func upstream(message []byte) (*metav1.PartialObjectMetadataList, error) {
 }
 
 // streamed reads an answer as it arrives, byte by byte.
-func streamed(body []byte) (*metav1.PartialObjectMetadataList, error) {
+func streamed(ctx context.Context, body []byte) (*metav1.PartialObjectMetadataList, error) {
 	var got metav1.PartialObjectMetadataList
 	p := metadataPage{seen: seenUIDs{}, each: func(batch []metav1.PartialObjectMetadata) { got.Items = append(got.Items, batch...) }}
-	err := (&Reader{}).readPage(iotest.OneByteReader(bytes.NewReader(body)), &p)
+	var left unusable
+	err := (&Reader{}).readPage(ctx, iotest.OneByteReader(bytes.NewReader(body)), &p, &left)
 	p.flush()
 	got.ListMeta = p.list
+	if err == nil {
+		err = left.err()
+	}
 	return &got, err
 }
 
@@ -52,7 +57,7 @@ func TestDecodeListAsUpstream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := streamed(protobuf(t, schema.GroupVersionKind{}, &list))
+	got, err := streamed(t.Context(), protobuf(t, schema.GroupVersionKind{}, &list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +96,12 @@ func TestBrokenStream(t *testing.T) {
 		{"no list at all", []byte(protobufPrefix), 0},
 		{"metadata that is none", append([]byte(protobufPrefix), 0x12, 0x03, 0x0a, 0x01, 0xff), 0},
 	} {
-		got, err := streamed(tt.body)
+		got, err := streamed(t.Context(), tt.body)
 		if !errors.Is(err, errUnreadable) || len(got.Items) != tt.items {
 			t.Errorf("%s: %d objects, want %d; %v", tt.reason, len(got.Items), tt.items, err)
 		}
 	}
-	if got, err := streamed(whole); err != nil || len(got.Items) != batchSize+2 {
+	if got, err := streamed(t.Context(), whole); err != nil || len(got.Items) != batchSize+2 {
 		t.Errorf("the whole list: %d objects, %v", len(got.Items), err)
 	}
 }
@@ -109,7 +114,7 @@ func TestHostileLengths(t *testing.T) {
 	body = append(body, list...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := streamed(body)
+	_, err := streamed(t.Context(), body)
 	_ = answer(body).decodeMetadata(&metav1.PartialObjectMetadata{})
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, errUnreadable) {
@@ -134,7 +139,7 @@ func FuzzDecodeList(f *testing.F) {
 	f.Add([]byte{0x12, 0x02, 0x0a, 0x05})
 	f.Add([]byte{0x13})
 	f.Fuzz(func(t *testing.T, message []byte) {
-		got, err := streamed(enveloped(message))
+		got, err := streamed(t.Context(), enveloped(message))
 		want, upstreamErr := upstream(message)
 		if upstreamErr != nil {
 			return
@@ -175,18 +180,18 @@ func FuzzAnswer(f *testing.F) {
 		a := answer(body)
 		var one metav1.PartialObjectMetadata
 		_ = a.decodeMetadata(&one)
-		_, _ = streamed(body)
+		_, _ = streamed(t.Context(), body)
 		for _, kind := range []Kind{pods, widgets} {
 			p := objectPage{kind: kind, omit: omittedForStatus(kind.GroupVersionKind), each: func(obj *unstructured.Unstructured) error {
 				_ = obj.GetName()
 				return nil
 			}}
-			_ = (&Reader{}).readPage(bytes.NewReader(body), &p)
+			_ = (&Reader{}).readPage(t.Context(), bytes.NewReader(body), &p, &unusable{})
 		}
 		lean := typedPage{
 			seen: seenUIDs{}, omit: omittedForReferences(pods.GroupVersionKind),
 			newObject: func() Typed { return &corev1.Pod{} }, each: func(Typed) error { return nil },
 		}
-		_ = (&Reader{}).readPage(bytes.NewReader(body), &lean)
+		_ = (&Reader{}).readPage(t.Context(), bytes.NewReader(body), &lean, &unusable{})
 	})
 }

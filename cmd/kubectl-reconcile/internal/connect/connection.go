@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Connection is how to reach the cluster that a command reads, and what errors say about it.
@@ -83,8 +84,8 @@ func (f *Flags) Connect(streams genericiooptions.IOStreams) (*Connection, error)
 	return c, nil
 }
 
-// tune sets what kubectl's connection flags do not: the user agent, the rate of requests, timeouts, and where
-// warnings are written.
+// tune sets what kubectl's connection flags do not: the user agent, the rate of requests, timeouts, how large
+// answers may be, and where warnings are written.
 func (f *Flags) tune(config *rest.Config, streams genericiooptions.IOStreams) {
 	config.UserAgent = "kubectl-reconcile/" + cli.Version()
 	config.WarningHandler = NewWarnings(streams.ErrOut)
@@ -96,6 +97,7 @@ func (f *Flags) tune(config *rest.Config, streams genericiooptions.IOStreams) {
 		}
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(f.qps, burst) // shared by all clients of config
 	}
+	config.Wrap(cluster.LimitAnswers)
 	if config.Timeout == 0 && !f.Cmd.Flags().Changed("request-timeout") {
 		config.Wrap(limitAnswerTime(firstAnswerTimeout, laterAnswerTimeout))
 	}

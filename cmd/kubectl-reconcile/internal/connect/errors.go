@@ -24,7 +24,8 @@ import (
 // Explain turns an error of a request into one that names the cluster and the cause, with a hint what to do about it.
 // It returns err itself if it knows nothing to add, and nil for nil.
 func (c *Connection) Explain(err error) error {
-	switch unknown := (*cluster.UnknownKindError)(nil); {
+	unknown, tooLarge := (*cluster.UnknownKindError)(nil), (*cluster.AnswerTooLargeError)(nil)
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
@@ -41,11 +42,27 @@ func (c *Connection) Explain(err error) error {
 			"log in again; `kubectl config view --minify` shows what is sent, `kubectl auth whoami` who that is")
 	case apierrors.IsForbidden(err):
 		return cli.WithHint(err, c.PermissionHint())
+	case errors.As(err, &tooLarge):
+		return cli.WithHint(fmt.Errorf("reading from %s: %w", c.Endpoint(), tooLarge), "is it an API server of Kubernetes?")
 	}
 	if cause, hint := c.unreachable(err); cause != "" {
 		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Endpoint(), cause), hint)
 	}
-	return err
+	return withCode(err)
+}
+
+// withCode adds the code and the reason to the error of a server that failed, which may say anything. It returns err
+// itself if it has them, or is another error.
+func withCode(err error) error {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return err
+	}
+	code := cluster.CodeText(status)
+	if strings.HasSuffix(err.Error(), code) {
+		return err
+	}
+	return fmt.Errorf("%w%s", err, code)
 }
 
 // unknownKindHint returns a hint that offers kinds with similar names. If there are none, the user may have left out
@@ -226,6 +243,7 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 
 // ExplainReadError returns why one target could not be read: what Explain knows, else err with the target.
 func (c *Connection) ExplainReadError(t Target, err error) error {
+	err = withCode(err)
 	explained := c.Explain(err)
 	if explained != err { //nolint:errorlint // is it the identical error?
 		return explained // it is about the cluster, not the target
