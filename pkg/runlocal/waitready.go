@@ -44,7 +44,9 @@ func (s *Session) waitReady(ctx context.Context, applied []Applied, alone bool) 
 		if err == nil && (len(late) == 0 || last && unreported == nil) {
 			late, err = s.late(ctx, applied, last)
 		}
-		unreported = nil
+		if err == nil { // else what was read before still holds
+			unreported = nil
+		}
 		if i := slices.IndexFunc(late, isUnreported); i >= 0 && last && !alone {
 			late = late[i:]
 			unreported = &NotReadyError{late}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -271,8 +272,10 @@ func compareCopies(t *testing.T, live *runlocal.Session, c *planCase, selected [
 var chance = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[rR]esourceVersion: <none> -> [0-9]+|-<[0-9]*>|` +
 	`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
-// planInCopy plans a change in a copy, all keys of which are reconciled, and returns a line for each write, sorted. That
-// of a DaemonSet, or of a pod, does not have what is written.
+// planInCopy plans a change in a copy, all keys of which are reconciled, and returns a line for each write, and for each
+// object that is another one at the end, sorted. Writes of a status alone are left out: in which steps it gets to what it
+// is at the end depends on which key is next, and so on what else is there. Those of a DaemonSet, or of a pod, do not
+// have what is written.
 func planInCopy(
 	t *testing.T, copied *seed.Copy, change []runlocal.Manifest, selected []controllers.Controller,
 	related func(ObjectID) bool,
@@ -306,19 +309,29 @@ func planInCopy(
 	if err != nil {
 		t.Fatal(err)
 	}
+	line := func(format string, id ObjectID, changes []inspect.Change, rest ...any) {
+		if id.Kind == "DaemonSet" || id.Kind == "Pod" {
+			changes = nil
+		}
+		text := fmt.Sprintf(format, append(rest, id.Kind, id.Namespace, id.Name, changes)...)
+		lines = append(lines, chance.ReplaceAllString(text, "-*"))
+	}
 	for i := range plan.Steps {
 		step := &plan.Steps[i]
 		for _, w := range step.Writes {
-			id := w.Object
-			if !related(id) && w.OnlyStatus() {
-				continue
+			if w.Refused() || !w.OnlyStatus() {
+				line("%s %s: %s %q %s %s/%s %v", w.Object, w.SpecChanges(), step.Controller, step.Key, w.Verb, w.Message)
 			}
-			if id.Kind == "DaemonSet" || id.Kind == "Pod" {
-				w.Changes = nil
-			}
-			line := fmt.Sprintf("%s %s: %s %s %s/%s %v %s", step.Controller, step.Key, w.Verb, id.Kind,
-				id.Namespace, id.Name, w.Changes, w.Message)
-			lines = append(lines, chance.ReplaceAllString(line, "-*"))
+		}
+	}
+	for i := range plan.Objects {
+		o := &plan.Objects[i]
+		changes, err := inspect.Changes(o.Before, o.After)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if related(o.ObjectID) {
+			line("end (there %t, before %t): %s %s/%s %v", o.ObjectID, changes, o.After != nil, o.Before != nil)
 		}
 	}
 	slices.Sort(lines)
