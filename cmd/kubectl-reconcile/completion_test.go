@@ -19,7 +19,7 @@ import (
 // freeText are flags whose value only the user knows.
 var freeText = strings.Fields(`
 as as-group as-uid as-user-extra proxy-url request-timeout server tls-server-name token cache-dir
-selector field-selector sort-by field-manager redact shard max-size rotate serve listen`)
+selector field-selector sort-by field-manager redact ignore shard max-size rotate serve listen`)
 
 // TestFlagsAreCompleted: each flag with a value is completed, unless it is a number, a time or a text of the user's.
 func TestFlagsAreCompleted(t *testing.T) {
