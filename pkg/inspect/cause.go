@@ -15,8 +15,11 @@ type CauseType string
 const (
 	// GenerationNotSeen: its controller has not observed the latest change, or never the object.
 	GenerationNotSeen CauseType = "GenerationNotSeen"
-	// Paused: its user has paused, suspended or cordoned it, or scaled it to nothing.
+	// Paused: its user has paused, suspended or cordoned it, or scaled it to nothing, by the field that the evidence
+	// names; or its controller reports that it is suspended, which the evidence is then.
 	Paused CauseType = "Paused"
+	// HeldByQueue: a queue keeps it suspended until there is room for it.
+	HeldByQueue CauseType = "HeldByQueue"
 	// ProgressDeadline: a rollout has made no progress for the time that its spec allows.
 	ProgressDeadline CauseType = "ProgressDeadline"
 	// WaitsForDeletion: with the strategy OnDelete, pods are only replaced when they are deleted.
@@ -72,6 +75,8 @@ const (
 	VolumeNotBound     CauseType = "VolumeNotBound"
 	VolumeLost         CauseType = "VolumeLost"
 	ProvisioningFailed CauseType = "ProvisioningFailed"
+	// VolumeReleased: a volume is kept for a claim that is gone, and so none can be bound to it.
+	VolumeReleased CauseType = "VolumeReleased"
 	// WaitsForConsumer: a claim waits until a pod that uses it is scheduled.
 	WaitsForConsumer CauseType = "WaitsForConsumer"
 	// ResizeFailed: a volume could not be changed.

@@ -63,7 +63,8 @@ func (f *causeFinder) find() {
 	case rule != nil:
 		rule(f)
 	case f.report.Status.Status == Suspended:
-		f.paused("spec")
+		field, _ := f.pausedByUser()
+		f.paused(field)
 	case !deleting && f.report.NotReady():
 		f.customCauses()
 	}
@@ -175,11 +176,36 @@ func (f *causeFinder) lastStatusWrite() (Writer, bool) {
 	return last, found
 }
 
-// paused is for an object that its user has paused by a field.
+// queueLabel names the queue of what Kueue suspends and starts.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// paused is for an object that is suspended: by a field, which its user sets unless it is in a queue, or without one as
+// its status reports.
 func (f *causeFinder) paused(field string) {
 	c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-	c.evident(field, f.report.Reason, nil)
+	if queue := f.text("metadata", "labels", queueLabel); queue != "" && field == "spec.suspend" {
+		c.Type, c.Certainty, c.Detail = HeldByQueue, Likely, ""
+		c.Refers = &Reference{
+			Group: "kueue.x-k8s.io", Kind: "LocalQueue", Namespace: f.text("metadata", "namespace"), Name: queue,
+		}
+		c.evident("metadata.labels["+queueLabel+"]", queue, nil)
+	}
+	if field != "" {
+		c.evident(field, f.report.Reason, nil)
+	} else {
+		c.Evidence = append(c.Evidence, f.suspendedBy()...)
+	}
 	f.add(c)
+}
+
+// suspendedBy returns the conditions, or else the status, by which an object reports that it is suspended.
+func (f *causeFinder) suspendedBy() []Evidence {
+	for _, c := range f.conditions {
+		if reasonOf(c) == f.report.Reason {
+			return []Evidence{conditionEvidence(c)}
+		}
+	}
+	return []Evidence{{Source: FromField, Name: "status", Text: f.report.Reason}}
 }
 
 // conditionEvidence returns a condition as evidence.

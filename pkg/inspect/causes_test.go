@@ -34,6 +34,10 @@ func TestRefusals(t *testing.T) {
 			LimitRangeViolated, "", "maximum cpu usage per Container is 1, but limit is 2, minimum memory usage per Pod is 1Gi]",
 		},
 		{
+			`Pod "web-1" is invalid: spec.containers[0].resources.requests: Invalid value: "700m": must be less than or equal to cpu limit of 500m`,
+			LimitRangeViolated, "", `Invalid value: "700m": must be less than or equal to cpu limit of 500m`,
+		},
+		{
 			`pods "web-1" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found`,
 			MissingObject, "ServiceAccount/robot", `error looking up service account shop/robot: serviceaccount "robot" not found`,
 		},

@@ -33,6 +33,8 @@ var refusals = []struct {
 		`(?P<detail>status unknown for quota: (?P<name>[^:,\s]+).*)`)},
 	{LimitRangeViolated, Reference{}, regexp.MustCompile(
 		`(?P<detail>(?:minimum|maximum) \S+ usage per \S+ is .*|\S+ max limit to request ratio per .*)`)},
+	{LimitRangeViolated, Reference{}, regexp.MustCompile( // which sets this limit; the template itself is valid
+		`(?P<detail>Invalid value: \S+ must be less than or equal to \S+ limit of \S+)`)},
 	{AdmissionDenied, Reference{}, regexp.MustCompile(`(?P<detail>violates PodSecurity .*)`)},
 	{NamespaceContent, Reference{Kind: "Namespace"}, regexp.MustCompile(
 		`(?P<detail>unable to create new content in namespace (?P<name>\S+) because it is being terminated)`)},

@@ -77,7 +77,17 @@ func (f *causeFinder) volumeCauses() {
 		c.evident("status.phase", "Failed", nil)
 		f.add(c)
 	case Suspended:
-		f.paused("spec.persistentVolumeReclaimPolicy")
+		claim := f.sub("spec", "claimRef")
+		c := Cause{
+			Type: VolumeReleased, Certainty: Certain, Weight: Specific,
+			Refers: &Reference{
+				Kind: "PersistentVolumeClaim", Namespace: claim.text("namespace"), Name: claim.text("name"),
+			},
+		}
+		c.evident("spec.claimRef.uid", claim.text("uid"), nil)
+		c.evident("status.phase", f.text("status", "phase"), timeAt(f.sub("status"), "lastPhaseTransitionTime"))
+		c.evident("spec.persistentVolumeReclaimPolicy", f.text("spec", "persistentVolumeReclaimPolicy"), nil)
+		f.add(c)
 	}
 }
 

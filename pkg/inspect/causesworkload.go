@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func (f *causeFinder) deploymentCauses() {
@@ -101,6 +103,11 @@ func (f *causeFinder) jobCauses() {
 	if !f.report.NotReady() {
 		return
 	}
+	if most, set := f.number("spec", "parallelism"); set && most == 0 {
+		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: "no pod may run"}
+		c.evident("spec.parallelism", "0", nil)
+		f.add(c)
+	}
 	failed := f.condition("Failed")
 	if failed.Status != "True" {
 		failed = f.condition("FailureTarget")
@@ -192,6 +199,11 @@ func (f *causeFinder) autoscalerCauses() {
 	switch {
 	case active.Status == "False" && active.Reason == "ScalingDisabled":
 		c = by(Paused, active, f.report.Reason)
+		c.Refers = &Reference{
+			Group: schema.FromAPIVersionAndKind(f.text("spec", "scaleTargetRef", "apiVersion"), "").Group,
+			Kind:  f.text("spec", "scaleTargetRef", "kind"), Namespace: f.text("metadata", "namespace"),
+			Name: f.text("spec", "scaleTargetRef", "name"),
+		}
 	case able.Status == "False":
 		c = by(ScaleTarget, able, reasonOf(able))
 	case active.Status == "False" && strings.HasPrefix(active.Reason, "Failed"):

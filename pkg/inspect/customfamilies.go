@@ -55,28 +55,33 @@ func kindHasNoStatus(group, kind string) bool {
 }
 
 // pausedByUser returns how the user has paused the object ("paused", "suspended" and so on), by a field or an
-// annotation that several families share; empty if it is not paused.
-func (o subject) pausedByUser() string {
+// annotation that several families share, and the path of that; both are empty if it is not paused.
+func (o subject) pausedByUser() (field, word string) {
 	if isBuiltInGroup(o.group) {
-		return ""
+		return "", ""
 	}
 	for _, field := range []struct{ name, word string }{
 		{"suspend", "suspended"}, {"suspended", "suspended"}, {"paused", "paused"}, {"pause", "paused"},
 		{"hibernate", "hibernated"}, {"hibernated", "hibernated"},
 	} {
 		if o.flag("spec", field.name) {
-			return field.word
+			return "spec." + field.name, field.word
 		}
 	}
 	switch {
 	case o.flag("spec", "hibernation", "enabled"):
-		return "hibernated"
+		return "spec.hibernation.enabled", "hibernated"
 	case o.group == "kubevirt.io" && !o.isToRun() && o.text("status", "printableStatus") == "Stopped":
-		return "stopped"
+		return "spec.runStrategy", "stopped"
 	case o.group == "kueue.x-k8s.io" && o.kind == "Workload" && o.at("spec", "active") == false:
-		return "not active"
+		return "spec.active", "not active"
 	}
 	return pausedByMetadata(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
+}
+
+func (o subject) isPausedByUser() bool {
+	_, word := o.pausedByUser()
+	return word != ""
 }
 
 // isToRun reports whether the spec of a KubeVirt machine requests that it runs.
@@ -97,19 +102,22 @@ var pauseMarkers = []struct{ name, value, word string }{ // a value after ! does
 	{"rabbitmq.com/pauseReconciliation", "true", "paused"}, // a label
 }
 
-// pausedByMetadata returns the word of the first of pauseMarkers that the object has; empty if it has none.
-func pausedByMetadata(annotations, labels values) string {
+// pausedByMetadata returns the path and the word of the first of pauseMarkers that the object has; empty if it has
+// none.
+func pausedByMetadata(annotations, labels values) (field, word string) {
 	for _, mark := range pauseMarkers {
+		field := "metadata.annotations[" + mark.name + "]"
 		value, there := annotations[mark.name].(string)
 		if !there {
+			field = "metadata.labels[" + mark.name + "]"
 			value, there = labels[mark.name].(string)
 		}
 		other, negated := strings.CutPrefix(mark.value, "!")
 		if there && (value == mark.value || negated && value != other) {
-			return mark.word
+			return field, mark.word
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // suspendedReason returns the reason of the condition that shows that the object is suspended; empty if there is

@@ -81,7 +81,7 @@ func (o subject) judge() Status {
 	switch {
 	case o.text("metadata", "deletionTimestamp") != "":
 		return o.terminating()
-	case rule == nil && o.pausedByUser() != "" && !o.stalled():
+	case rule == nil && o.isPausedByUser() && !o.stalled():
 		return o.suspendedStatus()
 	case o.drift.State == Behind && !o.finished():
 		return o.status(InProgress,
@@ -105,7 +105,7 @@ const (
 // suspendedStatus returns the status of an object that its user has paused. Controllers often do not observe such
 // objects, so the generation is not considered.
 func (o subject) suspendedStatus() Status {
-	reason := o.pausedByUser()
+	_, reason := o.pausedByUser()
 	if c, bad := o.worstCondition(); bad {
 		reason += ", " + c.text()
 	}

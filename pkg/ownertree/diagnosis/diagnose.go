@@ -26,6 +26,8 @@ const (
 	DependentsRemain inspect.CauseType = "DependentsRemain"
 	// PodNotStopped: the kubelet has not reported that a deleted pod has ended.
 	PodNotStopped inspect.CauseType = "PodNotStopped"
+	// OldRevision: a pod of a StatefulSet does not have the latest template, and is not replaced as it is not ready.
+	OldRevision inspect.CauseType = "OldRevision"
 )
 
 // Link is one object on the way from the object asked for to a cause.
@@ -44,6 +46,8 @@ type Cause struct {
 	Chain []Link
 	// Others are further objects that show the same, sorted.
 	Others []*ownertree.Node
+	// Undo is how the rollout that has led to the cause can be undone; nil if none has, or it cannot.
+	Undo *Undo
 
 	severity int
 }
@@ -87,6 +91,7 @@ func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	}
 	for _, c := range out.Causes {
 		d.addAlike(c)
+		c.Undo = d.undo(c.Node())
 	}
 	out.Converged = len(out.Causes) == 0 && !isUnwell(asked)
 	return out
@@ -172,6 +177,15 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	}
 	if n == d.Asked {
 		out = append(out, d.scalingFights()...)
+	}
+	d.held(n, out)
+	d.namesTaints(out)
+	if cause, isOld := d.oldRevision(n); isOld {
+		for i := range out { // what keeps it from becoming ready is of a template that is no longer wanted
+			out[i].Weight = inspect.Symptom
+			cause.Evidence = append(cause.Evidence, out[i].Evidence...)
+		}
+		out = append(out, cause)
 	}
 	out = d.volumesElsewhere(n, out)
 	out = d.deletion(n, out)

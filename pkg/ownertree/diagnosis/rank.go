@@ -47,14 +47,14 @@ var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 
 // precedence orders types: first what keeps a controller from acting at all, last what its user has chosen.
 func precedence(c *Cause) int {
 	switch c.Type { //nolint:exhaustive // the others are alike
-	case inspect.MissingObject, inspect.MissingKey, inspect.FieldFight:
+	case inspect.MissingObject, inspect.MissingKey, inspect.FieldFight, OldRevision:
 		return 0
 	case inspect.GenerationNotSeen:
 		if c.Certainty == inspect.Possible {
 			return 3
 		}
 		return 0
-	case inspect.Paused:
+	case inspect.Paused, inspect.HeldByQueue:
 		return 2
 	case inspect.PodsNotReady, inspect.StateFailed:
 		return 4

@@ -49,6 +49,10 @@ type Situation struct {
 	webhooks map[string]*webhook
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
+	// rollouts are the revisions of the workloads of pods that are explained; taints are those of all nodes, if one keeps
+	// pods away.
+	rollouts map[*ownertree.Node]*rollout
+	taints   []taint
 }
 
 const (
@@ -85,9 +89,11 @@ func Read(
 		objects:   map[types.UID]*unstructured.Unstructured{},
 		events:    map[*ownertree.Node][]inspect.Event{}, leases: map[string]*inspect.Lease{},
 		writes: map[*cluster.Kind]*inspect.Writes{}, elsewhere: map[*ownertree.Node][]attachedElsewhere{},
+		rollouts: map[*ownertree.Node]*rollout{},
 	}}
 	for _, step := range []func(context.Context) error{
 		r.tree, r.related, r.inFull, r.attachments, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
+		r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)

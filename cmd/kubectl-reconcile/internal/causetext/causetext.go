@@ -3,6 +3,7 @@ package causetext
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -14,6 +15,7 @@ import (
 var sentences = map[inspect.CauseType]string{
 	inspect.GenerationNotSeen:  "the controller of %O does not act on it%D",
 	inspect.Paused:             "a user has paused %O%D",
+	inspect.HeldByQueue:        "%R holds %O%D",
 	inspect.ProgressDeadline:   "the rollout of %O exceeds its progress deadline%D",
 	inspect.WaitsForDeletion:   "%O replaces pods only when they are deleted (OnDelete)%D",
 	inspect.PodsNotReady:       "%O waits for its pods%D",
@@ -46,6 +48,7 @@ var sentences = map[inspect.CauseType]string{
 
 	inspect.VolumeNotBound:     "%O is bound to no volume%D",
 	inspect.VolumeLost:         "%O has lost its volume%D",
+	inspect.VolumeReleased:     "%O is kept, and still refers to %R, which is gone%D",
 	inspect.ProvisioningFailed: "no volume can be provided for %O%D",
 	inspect.WaitsForConsumer:   "%O is bound when a pod that uses it is scheduled%D",
 	inspect.ResizeFailed:       "the volume of %O cannot be changed%D",
@@ -83,6 +86,8 @@ var sentences = map[inspect.CauseType]string{
 	diagnosis.PortMissing:      "%P%O leads to a port that does not exist%D",
 	diagnosis.DependentsRemain: "%O is deleted when its dependents have gone%D",
 	diagnosis.PodNotStopped:    "%O does not end%D",
+	diagnosis.OldRevision: "%O has an older revision of the template, and is not replaced before it becomes ready, " +
+		"which it does not%D",
 }
 
 // Sentence says a cause of an object in words. The object is named as the caller names objects: "Pod/web-0".
@@ -134,10 +139,19 @@ func template(c *inspect.Cause) string {
 		return "%O%D"
 	case c.Type == inspect.EvictionBlocked && c.Refers == nil:
 		return "%O allows no eviction%D"
+	case c.Type == inspect.Paused && c.Refers == nil && !pausedByField(c):
+		return "%O reports that it is suspended%D"
 	case c.Type == inspect.GenerationNotSeen && c.Certainty == inspect.Possible: // it has had little time
 		return "the controller of %O has not acted on it yet%D"
 	}
 	return text
+}
+
+// pausedByField reports whether a field that users set pauses the object.
+func pausedByField(c *inspect.Cause) bool {
+	return slices.ContainsFunc(c.Evidence, func(e inspect.Evidence) bool {
+		return e.Source == inspect.FromField && e.Name != "status"
+	})
 }
 
 // Reference names an object that need not exist: "Secret/tls", "key ca.crt of Secret/tls".

@@ -34,6 +34,8 @@ type action struct {
 	Refused map[string]any `json:"refused,omitempty"`
 	// Converged waits until an object, TYPE/NAME, is as its spec requests.
 	Converged string `json:"converged,omitempty"`
+	// Named waits until a cause of this type is named first.
+	Named string `json:"named,omitempty"`
 }
 
 // do does one action.
@@ -44,6 +46,8 @@ func (p *player) do(ctx context.Context, t *testing.T, a action) {
 		p.refused(ctx, t, a.Refused)
 	case a.Converged != "":
 		p.converged(ctx, t, a.Converged)
+	case a.Named != "":
+		p.named(ctx, t, a.Named)
 	case a.Delete != "":
 		resource, name := p.resource(t, p.expand(a.Delete))
 		policy := metav1.DeletionPropagation("Background")
@@ -124,6 +128,21 @@ func (p *player) converged(ctx context.Context, t *testing.T, target string) {
 		}
 		if ctx.Err() != nil {
 			t.Fatalf("%s has not converged: %v", target, err)
+		}
+		wait(ctx)
+	}
+}
+
+// named waits until a cause of a type is named first.
+func (p *player) named(ctx context.Context, t *testing.T, cause string) {
+	t.Helper()
+	for {
+		v, err := p.ask(ctx)
+		if err == nil && len(v.diagnosis.Causes) > 0 && string(v.diagnosis.Causes[0].Type) == cause {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the cause %s is not named: %v", cause, err)
 		}
 		wait(ctx)
 	}

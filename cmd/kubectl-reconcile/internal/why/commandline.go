@@ -22,11 +22,16 @@ type commandMaker struct {
 	hasKind func(name string) bool
 }
 
-// commandList gathers commands.
+// commandList gathers commands, in the order in which a user should try them: those that only show something, those
+// that change something, and last those that stop, delete, undo, unsuspend or untaint something.
 type commandList struct {
-	maker commandMaker
-	all   []v1alpha1.Command
+	maker   commandMaker
+	all     []v1alpha1.Command
+	drastic []v1alpha1.Command
 }
+
+// ordered returns the commands.
+func (l *commandList) ordered() []v1alpha1.Command { return append(l.all, l.drastic...) }
 
 // kubectl returns a command line of kubectl in a namespace, which may be empty.
 func (m commandMaker) kubectl(namespace, command string) string {
@@ -102,6 +107,16 @@ func (l *commandList) change(what, namespace, format string, args ...any) {
 	l.add(v1alpha1.Command{
 		Command: l.maker.kubectl(namespace, fmt.Sprintf(format, quoted(args)...)), Changes: true, For: what,
 	})
+}
+
+// last adds a command that changes something, to be tried when no other helps: one that stops, deletes, undoes,
+// unsuspends or untaints something.
+func (l *commandList) last(what, namespace, format string, args ...any) {
+	if all := len(l.all); !l.maker.recorded {
+		l.change(what, namespace, format, args...)
+		l.drastic = append(l.drastic, l.all[all:]...)
+		l.all = l.all[:all]
+	}
 }
 
 // quoted returns the arguments with texts quoted for a shell: the names of objects come from the cluster.

@@ -56,22 +56,6 @@ func hasTemplate(n *ownertree.Node) bool {
 	return false
 }
 
-// rollsOut reports whether `kubectl rollout undo` knows the kind, and there is a revision to go back to.
-func rollsOut(n *ownertree.Node) bool {
-	switch n.Kind.GroupKind().String() {
-	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps":
-	default:
-		return false
-	}
-	revisions := 0
-	for _, d := range n.Dependents {
-		if d.Kind.Kind == "ReplicaSet" || d.Kind.Kind == "ControllerRevision" {
-			revisions++
-		}
-	}
-	return revisions > 1
-}
-
 // forObject are the commands that show an object of which nothing else is known.
 func (m commandMaker) forObject(n *ownertree.Node) []v1alpha1.Command {
 	l := &commandList{maker: m}
@@ -92,7 +76,7 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 		l.missing(c, n)
 	case inspect.Unschedulable, inspect.SchedulingGated, inspect.NotScheduled:
 		l.scheduling(c, n)
-	case inspect.Paused:
+	case inspect.Paused, inspect.HeldByQueue:
 		l.resume(c, n)
 	case inspect.QuotaExceeded, inspect.LimitRangeViolated, inspect.AdmissionDenied, inspect.WebhookUnreachable,
 		inspect.WriteRefused, inspect.AccessDenied:
@@ -107,7 +91,7 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 	default:
 		l.others(c, n)
 	}
-	return l.all
+	return l.ordered()
 }
 
 // container is for pods whose containers do not run.
@@ -133,23 +117,40 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 	switch {
 	case c.Type == inspect.ImagePull && strings.HasSuffix(c.Detail, "access denied"):
 		l.change("with the registry's credentials, to be named in imagePullSecrets", pod.Namespace,
-			"create secret docker-registry NAME --docker-server=SERVER "+
-				"--docker-username=USER --docker-password=PASSWORD")
-	case c.Type == inspect.ImagePull && named && hasTemplate(w) && w.Kind.Kind != "Job":
-		l.change("to an image that can be pulled", w.Namespace, "set image %s %s=IMAGE", typeName(w), container)
-	case c.Type == inspect.OutOfMemory && named && hasTemplate(w) && w.Kind.Kind != "Job":
-		l.change("more memory", w.Namespace, "set resources %s -c %s --limits=memory=SIZE", typeName(w), container)
-	case c.Type == inspect.PodFailed && w != pod && w.Kind.Kind != "Job":
-		l.change("its controller makes another one", pod.Namespace, "delete pod %s", pod.Name)
+			createPullSecret, "NAME")
+	case c.Type == inspect.ImagePull && named:
+		l.template("to an image that can be pulled", w, "set image %s %s=IMAGE", typeName(w), container)
+	case c.Type == inspect.OutOfMemory && named:
+		l.template("more memory", w, "set resources %s -c %s --limits=memory=SIZE", typeName(w), container)
+	case c.Type == inspect.PodFailed:
+		if isReplaced(pod) {
+			l.last("clears it away: it has been replaced", pod.Namespace, "delete pod %s", pod.Name)
+		}
+		return
+	case c.Type == inspect.SandboxFailed:
+		return
 	case c.Type == inspect.LivenessProbe, c.Type == inspect.StartupProbe, c.Type == inspect.ReadinessProbe:
-		l.change("the probe, or what it asks", w.Namespace, "edit %s", typeName(w))
+		l.template("the probe, or what it asks", w, "")
+	case w.Kind.Kind == "Job":
+		l.template("mended", w, "")
 	}
-	if rollsOut(w) && c.Type != inspect.PodFailed && c.Type != inspect.SandboxFailed {
-		l.change("back to the revision before", w.Namespace, "rollout undo %s", typeName(w))
+	l.undo(c)
+}
+
+const createPullSecret = "create secret docker-registry %s --docker-server=SERVER " +
+	"--docker-username=USER --docker-password=PASSWORD"
+
+// isReplaced reports whether the owner of a pod has made another since.
+func isReplaced(pod *ownertree.Node) bool {
+	for i := range pod.Owners {
+		owner := pod.Owners[i].Node
+		if owner != nil && slices.ContainsFunc(owner.Dependents, func(other *ownertree.Node) bool {
+			return other.Kind == pod.Kind && other != pod && !other.Created.Before(&pod.Created)
+		}) {
+			return true
+		}
 	}
-	if w.Kind.Kind == "Job" {
-		l.change("a Job's template cannot be changed: apply it again", w.Namespace, "delete %s", typeName(w))
-	}
+	return false
 }
 
 // missing is for what does not exist.
@@ -169,63 +170,36 @@ func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
 	case "ConfigMap":
 		l.change("or apply the one that is missing", r.Namespace, "create configmap %s --from-file=FILE", r.Name)
 	case "Secret":
-		l.change("or apply the one that is missing", r.Namespace, "create secret generic %s --from-file=FILE", r.Name)
+		l.secret(c)
 	case "ServiceAccount":
 		l.change("", r.Namespace, "create serviceaccount %s", r.Name)
 	case "PriorityClass":
 		l.change("", "", "create priorityclass %s --value=NUMBER", r.Name)
+	case "Node":
 	default:
 		l.change("with the "+r.Kind+" "+r.Name, r.Namespace, "apply -f FILE")
 	}
 	if w := workload(n); c.Type == inspect.MissingObject && w != n || hasTemplate(n) {
-		l.change("or name another", w.Namespace, "edit %s", typeName(w))
+		l.template("or name another", w, "")
 	} else if n.Kind.Group != "" && len(n.Owners) == 0 {
 		l.change("or name another", n.Namespace, "edit %s", typeName(n))
 	}
 }
 
-// scheduling is for pods without a node.
-func (l *commandList) scheduling(c *diagnosis.Cause, pod *ownertree.Node) {
-	w := workload(pod)
-	l.look(pod.Namespace, "describe pod %s", pod.Name)
-	switch c.Type {
-	case inspect.NotScheduled:
-		l.look("kube-system", "get lease kube-scheduler")
-		return
-	case inspect.SchedulingGated:
-		return
-	}
-	l.look("", "describe nodes")
-	detail := strings.ToLower(c.Detail)
-	if strings.Contains(detail, "were unschedulable") {
-		l.change("a node that was cordoned", "", "uncordon NODE")
-	}
-	if strings.Contains(detail, "untolerated taint") {
-		l.change("or tolerate the taint, in the pod template", "", "taint nodes NODE KEY-")
-	}
-	if strings.Contains(detail, "insufficient") && hasTemplate(w) && w.Kind.Kind != "Job" {
-		l.change("less, or add nodes", w.Namespace, "set resources %s --requests=cpu=AMOUNT,memory=AMOUNT", typeName(w))
-	}
-	if strings.Contains(detail, "affinity") || strings.Contains(detail, "selector") {
-		l.change("its node selector and affinity", w.Namespace, "edit %s", typeName(w))
-	}
-}
-
-// resume is for what its user has paused.
-func (l *commandList) resume(_ *diagnosis.Cause, n *ownertree.Node) {
-	switch n.Kind.GroupKind().String() {
-	case "Deployment.apps":
-		l.look(n.Namespace, "rollout status %s", typeName(n))
-		l.change("", n.Namespace, "rollout resume %s", typeName(n))
-	case "CronJob.batch", "Job.batch":
-		l.look(n.Namespace, "get %s -o wide", typeName(n))
-		l.change("", n.Namespace, "patch %s --type merge -p %s", typeName(n), `{"spec":{"suspend":false}}`)
-	case "Node":
-		l.look("", "describe node %s", n.Name)
-		l.change("", "", "uncordon %s", n.Name)
+// secret is for a Secret that does not exist, of the type that what uses it expects: with another it would be there, and
+// not work.
+func (l *commandList) secret(c *diagnosis.Cause) {
+	r := c.Refers
+	const what = "or apply the one that is missing"
+	switch {
+	case c.Detail == "has TLS from":
+		l.change(what, r.Namespace, "create secret tls %s --cert=FILE --key=FILE", r.Name)
+	case c.Detail == "pulls images with":
+		l.change(what, r.Namespace, createPullSecret, r.Name)
+	case isCustomGroup(c.Node().Kind.Group):
+		l.change("with the Secret "+r.Name, r.Namespace, "apply -f FILE")
 	default:
-		l.look(n.Namespace, "describe %s", typeName(n))
-		l.change("the field that pauses it", n.Namespace, "edit %s", typeName(n))
+		l.change(what, r.Namespace, "create secret generic %s --from-file=FILE", r.Name)
 	}
 }
 
@@ -235,13 +209,21 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 	switch c.Type { //nolint:exhaustive // those that are given here
 	case inspect.QuotaExceeded:
 		l.look(n.Namespace, "describe resourcequota %s", c.Refers.Name)
+		if l.setResources(c, w) {
+			return
+		}
 		l.change("a higher limit", n.Namespace, "edit resourcequota %s", c.Refers.Name)
 		if w.Kind.Kind == "Deployment" || w.Kind.Kind == "StatefulSet" {
 			l.change("or fewer pods", w.Namespace, "scale %s --replicas=COUNT", typeName(w))
 		}
 	case inspect.LimitRangeViolated:
 		l.look(n.Namespace, "describe limitrange")
-		l.change("requests and limits within the range", w.Namespace, "edit %s", typeName(w))
+		if m := belowRequest.FindStringSubmatch(c.Detail); m != nil {
+			l.template("at least the request: a LimitRange sets a lower one by default", w,
+				"set resources %s --limits=%s=AMOUNT", typeName(w), m[1])
+			return
+		}
+		l.template("requests and limits within the range", w, "")
 	case inspect.WebhookUnreachable:
 		l.webhook(c)
 	case inspect.AccessDenied:
@@ -258,7 +240,7 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 			l.look(c.Refers.Namespace, "describe %s %s", strings.ToLower(c.Refers.Kind), c.Refers.Name)
 		}
 		l.look(n.Namespace, "describe %s", typeName(n))
-		l.change("as the refusal says", w.Namespace, "edit %s", typeName(w))
+		l.template("as the refusal says", w, "")
 	}
 }
 
@@ -322,7 +304,7 @@ func (l *commandList) deletion(c *diagnosis.Cause, n *ownertree.Node) {
 		}
 	case diagnosis.PodNotStopped:
 		l.look(n.Namespace, "describe pod %s", n.Name)
-		l.change("only if its node is gone for good", n.Namespace, "delete pod %s --force --grace-period=0", n.Name)
+		l.last("only if its node is gone for good", n.Namespace, "delete pod %s --force --grace-period=0", n.Name)
 	case inspect.NamespaceContent:
 		l.look("", "get namespace %s -o yaml", n.Name)
 		l.own(n.Name, "tree")
@@ -367,12 +349,10 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 	switch c.Type { //nolint:exhaustive // those that need more than to be described
 	case inspect.ProgressDeadline:
 		l.look(n.Namespace, "rollout status %s --timeout=1s", typeName(n))
-		if rollsOut(n) {
-			l.change("back to the revision before", n.Namespace, "rollout undo %s", typeName(n))
-		}
+		l.undo(c)
 	case inspect.WaitsForDeletion:
 		l.look(n.Namespace, "get controllerrevisions")
-		l.change("each pod that is to be replaced", n.Namespace, "delete pod POD")
+		l.last("each pod that is to be replaced", n.Namespace, "delete pod POD")
 	case inspect.MetricsUnavailable:
 		l.look(n.Namespace, "describe %s", typeName(n))
 		if !strings.Contains(c.Detail, "missing request") {
@@ -391,11 +371,21 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.change("more replicas, or a smaller budget", namespace, "edit poddisruptionbudget %s", name)
 	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy:
 		l.look(n.Namespace, "logs job/%s --all-containers", n.Name)
-		l.change("and apply it again", w.Namespace, "delete job %s", n.Name)
-	case inspect.BadSchedule, inspect.BadTimeZone, inspect.ScheduleMissed, inspect.JobStillActive:
+		l.template("mended", w, "")
+		if w == n {
+			l.last("and apply it again: what it has done is done again", n.Namespace, "delete job %s", n.Name)
+		} else if w.Kind.Kind == "CronJob" {
+			l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", w.Name)
+		}
+	case inspect.BadSchedule, inspect.BadTimeZone, inspect.ScheduleMissed:
 		l.look(n.Namespace, "describe cronjob %s", n.Name)
 		l.change("", n.Namespace, "edit cronjob %s", n.Name)
 		l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", n.Name)
+	case inspect.JobStillActive:
+		l.look(n.Namespace, "describe cronjob %s", n.Name)
+		job, _, _ := strings.Cut(strings.TrimSuffix(c.Detail, " still runs"), ", ")
+		l.own(n.Namespace, "why %s", "job/"+job)
+		l.change("its concurrencyPolicy, or a deadline of its Jobs", n.Namespace, "edit cronjob %s", n.Name)
 	case inspect.NodeNotReady:
 		l.look("", "describe node %s", n.Name)
 		l.look("kube-node-lease", "get lease %s", n.Name)
@@ -406,14 +396,27 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
 		l.own(n.Namespace, "why %s --field %s", typeName(n), cmp.Or(c.Part, "spec"))
 		if c.Refers != nil {
-			l.change("or take spec.replicas out of what is applied", c.Refers.Namespace,
-				"delete horizontalpodautoscaler %s", c.Refers.Name)
+			l.change("what is applied, without spec.replicas: the autoscaler sets it", n.Namespace, "apply -f FILE")
+			l.last("or do without it", c.Refers.Namespace, "delete horizontalpodautoscaler %s", c.Refers.Name)
+		}
+	case inspect.VolumeReleased:
+		l.released(c, n)
+	case diagnosis.OldRevision:
+		l.look(n.Namespace, "get pods --show-labels")
+		l.look(n.Namespace, "get controllerrevisions")
+		l.last("its controller makes it again from the latest template; its claims stay", n.Namespace,
+			"delete pod %s", n.Name)
+	case inspect.ConditionFailed:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		if n.Kind.Kind == "PodDisruptionBudget" && strings.Contains(c.Detail, "scale subresource") {
+			l.change("a number of pods: of this owner it cannot be read how many are wanted", n.Namespace,
+				"patch %s --type merge -p %s", typeName(n), `{"spec":{"maxUnavailable":null,"minAvailable":COUNT}}`)
 		}
 	case inspect.VolumeNotAttached:
 		l.look(n.Namespace, "describe %s", typeName(n))
 		if c.Refers != nil {
 			l.look("", "describe volumeattachment %s", c.Refers.Name)
-			l.change("the pod that still uses it on the other node", n.Namespace, "delete pod POD")
+			l.last("the pod that still uses it on the other node", n.Namespace, "delete pod POD")
 		}
 	default:
 		l.look(n.Namespace, "describe %s", typeName(n))

@@ -47,6 +47,10 @@ type situation struct {
 	Of string `json:"of,omitempty"`
 	// Says is a part of the sentence that must be written of it: what is particular to the situation.
 	Says string `json:"says,omitempty"`
+	// Change is a part of the first command that must be given to change something; none if there must be no such command.
+	Change string `json:"change,omitempty"`
+	// For is a part of what must be said of that command.
+	For string `json:"for,omitempty"`
 	// Also are types of causes that must be named, too.
 	Also []string `json:"also,omitempty"`
 	// Unseen is why tree and status say that all is well; empty if they see it.
@@ -62,7 +66,7 @@ type situation struct {
 // The situations are played on embedded control planes, unless these flags name others: test/realcluster/whycorpus
 // starts real ones.
 var (
-	only  = flag.String("situation", "", "play only the situations whose names contain this")
+	only  = flag.String("situation", "", "play only the situations whose names contain one of these, separated by commas")
 	alone = flag.String("alone", "",
 		"play the situations without controllers on the control plane of this kubeconfig, which has an API server only")
 	acting = flag.String("acting", "",
@@ -88,7 +92,7 @@ func TestCorpus(t *testing.T) {
 	broken, healthy := 0, 0
 	for _, file := range files {
 		p := readSituation(t, file)
-		if !strings.Contains(p.name, *only) {
+		if !slices.ContainsFunc(strings.Split(*only, ","), func(part string) bool { return strings.Contains(p.name, part) }) {
 			continue
 		}
 		read[file] = p
@@ -248,6 +252,11 @@ func (p *player) await(t *testing.T) {
 		}
 		if problem == "" {
 			t.Log("\n" + text)
+			if *kubectl != "" && p.Cause != "" && p.Later.Duration == 0 {
+				if problem := p.follow(t.Context(), t); problem != "" {
+					t.Error(problem)
+				}
+			}
 			return
 		}
 		if ctx.Err() == nil {
@@ -314,6 +323,14 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 	case len(v.commands.of(first)) == 0:
 		return "there is no command", text
 	}
+	for _, c := range d.Causes {
+		if problem := badAdvice(c, v.commands.of(c)); problem != "" {
+			return problem, text
+		}
+	}
+	if problem := p.firstChange(v.commands.of(first)); problem != "" {
+		return problem, text
+	}
 	for _, also := range p.Also {
 		if !slices.ContainsFunc(v.document().Causes, func(c v1alpha1.DiagnosedCause) bool { return string(c.Type) == also }) {
 			return "the cause " + also + " is not named", text
@@ -326,6 +343,24 @@ func (p *player) check(ctx context.Context, t *testing.T) (problem, text string)
 		return "controllers were tried, though the cause was known", text
 	}
 	return "", text
+}
+
+// firstChange compares the first command that changes something with what it must be.
+func (p *player) firstChange(commands []v1alpha1.Command) string {
+	all := adviceOf(commands)
+	switch {
+	case p.Change == "":
+	case p.Change == "none" && len(all) > 0:
+		return fmt.Sprintf("%q is to be done, want nothing", all[0].Command.Command)
+	case p.Change == "none":
+	case len(all) == 0:
+		return "nothing is to be done, want " + p.Change
+	case !strings.Contains(all[0].Command.Command, p.expand(p.Change)):
+		return fmt.Sprintf("%q is to be done first, want %q", all[0].Command.Command, p.expand(p.Change))
+	case !strings.Contains(all[0].For, p.For):
+		return fmt.Sprintf("it is for %q, want %q", all[0].For, p.For)
+	}
+	return ""
 }
 
 // againstSchema returns what is wrong with a document according to its schema.
