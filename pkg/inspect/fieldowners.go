@@ -107,9 +107,9 @@ func FieldsOfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields
 	return out
 }
 
-// Owned returns the fields of the object that a manager owns according to managedFields. Of an object as it was created,
-// that is what the request had: what admission has added belongs to no manager. It is nil without managedFields. Its
-// values are shared with the object.
+// Owned returns the fields of the object that a manager owns according to managedFields. Of an object as it was
+// created, that is what the request had: what admission has added belongs to no manager. It is nil without
+// managedFields. Its values are shared with the object.
 func Owned(obj *unstructured.Unstructured) map[string]any {
 	var sets []fieldSet
 	for _, m := range fieldManagers(obj) {

@@ -90,7 +90,8 @@ func appendForms(forms []string, value string) []string {
 }
 
 const (
-	// maxQuoting is how often a value may be quoted within a quoted text: an annotation within a patch within a message.
+	// maxQuoting is how often a value may be quoted within a quoted text: an annotation within a patch within a
+	// message.
 	maxQuoting = 5
 	// shortForm is up to how many bytes a value is hidden only where it is no part of a word.
 	shortForm = 4

@@ -26,8 +26,8 @@ type Status struct {
 	// Kstatus is the status that kstatus computes, which may differ; empty if kstatus returned an error.
 	Kstatus string `json:"kstatus"`
 	// Reason explains Status in a few words, for people: "2 of 3 updated pods available", "ImagePullBackOff:
-	// nginx:nope". It may be empty, and has at most 100 characters: longer text is cut between two words, as CutText does,
-	// and has "…" there.
+	// nginx:nope". It may be empty, and has at most 100 characters: longer text is cut between two words, as CutText
+	// does, and has "…" there.
 	Reason string `json:"reason,omitempty"`
 	// Message is the full explanation from kstatus or the object, including what was cut from Reason; it may be empty.
 	Message string `json:"message,omitempty"`
@@ -121,8 +121,8 @@ func (s Status) truncated() Status {
 func cutAtWord(s string) string { return CutText(s, maxReasonLength, cutTo) }
 
 // CutText shortens a text to a number of characters. What comes last in a chain of errors, after the last colon of the
-// first sentence, is the cause: if the text is too long, what is before that is cut, down to a half. cut shortens a text
-// at its end to that many characters, the mark of the cut included.
+// first sentence, is the cause: if the text is too long, what is before that is cut, down to a half. cut shortens a
+// text at its end to that many characters, the mark of the cut included.
 func CutText(s string, most int, cut func(s string, most int) string) string {
 	sentence, _, _ := strings.Cut(s, ". ")
 	at := strings.LastIndex(sentence, ": ")

@@ -75,7 +75,8 @@ func lastSpecWrite(obj *unstructured.Unstructured) *metav1.Time {
 	for _, f := range values(obj.Object).maps("metadata", "managedFields") {
 		when, _ := f.time("time")
 		fields := f.sub("fieldsV1")
-		if when == nil || strings.TrimSpace(f.text("subresource")) == "status" || len(fields) > 0 && fields["f:spec"] == nil {
+		ofSpec := strings.TrimSpace(f.text("subresource")) != "status" && (len(fields) == 0 || fields["f:spec"] != nil)
+		if when == nil || !ofSpec {
 			continue
 		}
 		if last == nil || last.Before(when) {

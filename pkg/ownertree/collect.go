@@ -139,8 +139,8 @@ func (b *builder) add(kind cluster.Kind, object *metav1.PartialObjectMetadata) {
 	b.nodes = append(b.nodes, b.node(b.graph.share(kind), object))
 }
 
-// deletionRequested returns when a deletion was requested, nil if it was not: deletionTimestamp is when the grace period
-// ends.
+// deletionRequested returns when a deletion was requested, nil if it was not: deletionTimestamp is when the grace
+// period ends.
 func deletionRequested(o *metav1.PartialObjectMetadata) *metav1.Time {
 	if o.DeletionTimestamp == nil || o.DeletionGracePeriodSeconds == nil {
 		return o.DeletionTimestamp

@@ -89,7 +89,8 @@ func (j *judging) routes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false) // what is not known is not held against them
+	// What is not known is not held against them.
+	treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false)
 	for i, r := range j.routed {
 		j.objects[j.at[i]].Status = r.Report.Status
 	}

@@ -14,8 +14,8 @@ import (
 const (
 	maxDiscovery = 16 << 20  // a document that says which kinds there are
 	maxAnswer    = 256 << 20 // an object, a page of a list, or any other answer
-	// maxWholeList is for lists that are not decoded from one buffer of JSON: in protobuf, of up to 10,000 objects, and of
-	// informers, which do not ask for pages.
+	// maxWholeList is for lists that are not decoded from one buffer of JSON: in protobuf, of up to 10,000 objects, and
+	// of informers, which do not ask for pages.
 	maxWholeList = 4 << 30
 	maxEvent     = 16 << 20 // an event of a watch in JSON; client-go limits those in protobuf itself
 )

@@ -72,7 +72,9 @@ func (r *Reader) ListObjects(
 		progress.addObjects(1)
 		return each(obj)
 	}
-	return r.listPages(ctx, target, accept, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
+	return r.listPages(ctx, target, accept, o, progress, func(
+		ctx context.Context, in io.Reader, left *unusable,
+	) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
@@ -207,7 +209,9 @@ func (r *Reader) ListTyped(
 	p := typedPage{
 		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
 	}
-	return r.listPages(ctx, target, accept, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
+	return r.listPages(ctx, target, accept, o, progress, func(
+		ctx context.Context, in io.Reader, left *unusable,
+	) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
@@ -230,7 +234,9 @@ func (r *Reader) ListPlacedPods(ctx context.Context, kind Kind, each func(*corev
 		return each(pod)
 	}
 	o := ListOptions{Fields: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(ctx context.Context, in io.Reader, left *unusable) (metav1.ListMeta, error) {
+	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(
+		ctx context.Context, in io.Reader, left *unusable,
+	) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(ctx, in, &p, left)
 		return p.list, err

@@ -50,7 +50,8 @@ func (r *situationReader) rolloutsOf(ctx context.Context) error {
 		}
 		wanted := []*ownertree.Node{workload}
 		for _, d := range workload.Dependents {
-			if (d.Kind.Kind == "ReplicaSet" || d.Kind.Kind == "ControllerRevision") && len(wanted) <= mostTemplateRevisions {
+			isRevision := d.Kind.Kind == "ReplicaSet" || d.Kind.Kind == "ControllerRevision"
+			if isRevision && len(wanted) <= mostTemplateRevisions {
 				wanted = append(wanted, d)
 			}
 		}
@@ -144,7 +145,8 @@ func (d *diagnoser) undo(n *ownertree.Node) *Undo {
 	back := before
 	switch workload.Kind.Kind {
 	case "StatefulSet":
-		i := slices.IndexFunc(o.revisions, func(v templateRevision) bool { return v.node.Name == o.text("status", "currentRevision") })
+		current := o.text("status", "currentRevision")
+		i := slices.IndexFunc(o.revisions, func(v templateRevision) bool { return v.node.Name == current })
 		if i <= 0 { // it is the latest, or not known
 			return nil
 		}
@@ -168,8 +170,9 @@ func isComplete(deployment *unstructured.Unstructured) bool {
 	})
 }
 
-// oldRevision is the cause of a pod of a StatefulSet that is not of its latest revision, not ready, and so not replaced:
-// upstream calls what it takes a forced rollback. Only in the order of the pods is one waited for before it is updated.
+// oldRevision is the cause of a pod of a StatefulSet that is not of its latest revision, not ready, and so not
+// replaced: upstream calls what it takes a forced rollback. Only in the order of the pods is one waited for before it
+// is updated.
 func (d *diagnoser) oldRevision(n *ownertree.Node) (inspect.Cause, bool) {
 	workload, _ := workloadOf(n)
 	o := d.rollouts[workload]
@@ -178,7 +181,8 @@ func (d *diagnoser) oldRevision(n *ownertree.Node) (inspect.Cause, bool) {
 		return inspect.Cause{}, false
 	}
 	latest := o.text("status", "updateRevision")
-	partition, _, _ := unstructured.NestedInt64(o.workload.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	partition, _, _ := unstructured.NestedInt64(o.workload.Object,
+		"spec", "updateStrategy", "rollingUpdate", "partition")
 	ordinal, err := strconv.ParseInt(n.Name[strings.LastIndexByte(n.Name, '-')+1:], 10, 64)
 	observed, _, _ := unstructured.NestedInt64(o.workload.Object, "status", "observedGeneration")
 	switch {

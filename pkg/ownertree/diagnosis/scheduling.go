@@ -38,13 +38,15 @@ func (r *situationReader) taintsOf(ctx context.Context) error {
 	if kind == nil || !slices.ContainsFunc(r.explained, func(n *ownertree.Node) bool {
 		obj := r.objects[n.UID]
 		return obj != nil && isPod(n) && slices.ContainsFunc(
-			inspect.Causes(obj, inspect.Inspect(obj, nil).At(r.now), inspect.Observations{Now: r.now}), keptAwayByTaints)
+			inspect.Causes(obj, inspect.Inspect(obj, nil).At(r.now), inspect.Observations{Now: r.now}),
+			keptAwayByTaints)
 	}) {
 		return nil
 	}
 	seen := 0
 	target := cluster.Target{Kind: *kind}
-	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{Whole: true}, func(node *unstructured.Unstructured) error {
+	all := cluster.ListOptions{Whole: true}
+	err := r.reader.ListObjects(ctx, target, all, func(node *unstructured.Unstructured) error {
 		if seen++; seen > mostTainted {
 			return errEnoughNodes
 		}
@@ -122,7 +124,8 @@ func (d *diagnoser) held(n *ownertree.Node, own []inspect.Cause) {
 			c.Refers = &inspect.Reference{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name}
 		}
 		for _, condition := range d.facts.Of(w).Conditions {
-			waits := condition.Status == "False" && (condition.Type == "QuotaReserved" || condition.Type == "Admitted") ||
+			waits := condition.Status == "False" &&
+				(condition.Type == "QuotaReserved" || condition.Type == "Admitted") ||
 				condition.Status == "True" && condition.Type == "Evicted"
 			if waits && c.Detail == "" {
 				c.Detail = condition.Message

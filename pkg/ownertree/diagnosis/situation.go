@@ -49,8 +49,8 @@ type Situation struct {
 	webhooks map[string]*webhook
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
-	// rollouts are the revisions of the workloads of pods that are explained; taints are those of all nodes, if one keeps
-	// pods away.
+	// rollouts are the revisions of the workloads of pods that are explained; taints are those of all nodes, if one
+	// keeps pods away.
 	rollouts map[*ownertree.Node]*rollout
 	taints   []taint
 }

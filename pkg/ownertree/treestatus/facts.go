@@ -42,7 +42,8 @@ func (f FactsByUID) Of(n *ownertree.Node) *Facts {
 	}}
 }
 
-// WithEvents returns the facts in the light of Events of the object: see inspect.Report.WithEvents. It does not change f.
+// WithEvents returns the facts in the light of Events of the object: see inspect.Report.WithEvents. It does not change
+// f.
 func (f *Facts) WithEvents(all []ownertree.Event) *Facts {
 	seen := *f
 	seen.Report = f.Report.WithEvents(all)

@@ -70,7 +70,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p)
 	m.n += int64(n)
 	if m.compressed != nil && m.n > int64(m.limit) && m.n > maxRatio*m.compressed.n {
-		return 0, fmt.Errorf("it decompresses to more than %d MB, over %d times its size; if that is right, decompress it first",
+		return 0, fmt.Errorf("it decompresses to more than %d MB, over %d times its size; if that is right, "+
+			"decompress it first",
 			m.limit>>20, maxRatio)
 	}
 	return n, err

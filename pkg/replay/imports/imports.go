@@ -55,7 +55,8 @@ type form interface {
 
 // Open recognises the form of an input, which may be compressed by gzip or zstd, and reads it up to the first document;
 // a list up to the second. The error is ErrEmpty if there is none, and a *UnrecognizedError if the input is of no form
-// that is known. The caller closes r after the last use of the Source. When ctx is done, reading ends between two objects.
+// that is known. The caller closes r after the last use of the Source. When ctx is done, reading ends between two
+// objects.
 func Open(ctx context.Context, r io.Reader) (*Source, error) {
 	return open(ctx, r, limits{document: maxDocument, list: maxList, decompressed: maxDecompressed})
 }
@@ -71,7 +72,9 @@ func open(ctx context.Context, r io.Reader, l limits) (*Source, error) {
 	if content := foreignContent(buffered); content != "" {
 		return nil, &UnrecognizedError{content}
 	}
-	s := &Source{ctx: ctx, docs: &documentReader{r: buffered, limits: l, line: 1}, skipped: map[replay.SkipReason]int64{}}
+	s := &Source{
+		ctx: ctx, docs: &documentReader{r: buffered, limits: l, line: 1}, skipped: map[replay.SkipReason]int64{},
+	}
 	if err := s.recognize(); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,8 @@ func isRefusal(err error) bool {
 
 // gapReason returns why a gap has begun: by an answer of the server, or because there was none.
 func gapReason(err error) replay.GapReason {
-	if isRefusal(err) || isErrorEvent(err) || isUnusable(err) || apierrors.IsUnauthorized(err) || apierrors.IsInternalError(err) {
+	if isRefusal(err) || isErrorEvent(err) || isUnusable(err) ||
+		apierrors.IsUnauthorized(err) || apierrors.IsInternalError(err) {
 		return replay.GapRefused
 	}
 	return replay.GapUnreachable

@@ -34,7 +34,9 @@ const maxKnown = 1000
 // Event is about it, and the root of a tree also if another object has it as an owner. The error is that of the source:
 // what was found until then is returned, too.
 func FindAbsent(source replay.Source, f Filter) (Absent, error) {
-	s := absentSearch{filter: f, names: slices.Clone(f.Objects), streams: map[int]*replay.Stream{}, namespaces: map[string]bool{}}
+	s := absentSearch{
+		filter: f, names: slices.Clone(f.Objects), streams: map[int]*replay.Stream{}, namespaces: map[string]bool{},
+	}
 	if f.Tree != nil {
 		s.names = append(s.names, f.Tree.roots...)
 	}

@@ -19,15 +19,16 @@ type Flapping struct {
 	Object Object `json:"object"`
 	// Field is its path.
 	Field string `json:"field"`
-	// Returns counts how often it came back to a value that it had before: A, B, A, B is two, and A, B, C, A, B is, too.
+	// Returns counts how often it came back to a value that it had before: A, B, A, B is two, and A, B, C, A, B is,
+	// too.
 	Returns int `json:"returns"`
 	// Changes counts its changes.
 	Changes int `json:"changes"`
 	// First and Last are the times of its first and last change. Absent if there are no times.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Values are those that it had, the most frequent first, with who wrote them; the last 32 if it had more. A value is
-	// absent if it was removed.
+	// Values are those that it had, the most frequent first, with who wrote them; the last 32 if it had more. A value
+	// is absent if it was removed.
 	Values []FlappingValue `json:"values"`
 }
 
@@ -126,7 +127,8 @@ func (o *flappingObject) add(path, old, updated string, e *Entry) {
 	if f.changes == 0 {
 		f.values[old] = &flappingWrites{}
 	}
-	if v := f.values[updated]; v != nil && (updated != "" || !isTime(old)) { // a time that is removed is none that comes back
+	// A time that is removed is none that comes back.
+	if v := f.values[updated]; v != nil && (updated != "" || !isTime(old)) {
 		f.returns++
 		if f.before == updated {
 			f.direct++

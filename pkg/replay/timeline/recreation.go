@@ -164,7 +164,8 @@ func (g *recreation) checkOwner(uids map[ownerKey]types.UID, owner ownerKey) {
 	}
 }
 
-// list returns what was made and deleted again and again, or for an owner that has another uid, the most frequent first.
+// list returns what was made and deleted again and again, or for an owner that has another uid, the most frequent
+// first.
 func (r *recreations) list(rate func(int) float64) []Recreation {
 	var out []Recreation
 	for _, g := range r.groups {

@@ -10,7 +10,8 @@
 // core.go, customresources.go, aggregation.go, resourcemetrics.go) on their storage (storage.go), authentication and
 // authorization (auth.go), admission (admission.go, policies.go), discovery and OpenAPI. commandline.go applies the
 // options of a kube-apiserver's command line, for a server that stands in for one. The objects that a cluster starts
-// with are created in bootstrap.go, bootstrappolicy.go and serviceips.go; load.go stores those of Options.Objects before.
+// with are created in bootstrap.go, bootstrappolicy.go and serviceips.go; load.go stores those of Options.Objects
+// before.
 //
 // What differs from a cluster, beside that: node ports are allocated in memory; aggregated roles such as `view` are
 // filled once and follow no later role unless the clusterrole-aggregation controller runs; and the Service kubernetes

@@ -75,9 +75,11 @@ func (p *programTape) add(after time.Duration, what replay.Type, manager, manife
 	if err != nil {
 		p.Fatal(err)
 	}
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes(raw)
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: u.GetAPIVersion(),
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw}, Time: &metav1.Time{Time: p.at},
+		FieldsType: "FieldsV1", FieldsV1: fields, Time: &metav1.Time{Time: p.at},
 	}})
 	data, err := u.MarshalJSON()
 	if err != nil {

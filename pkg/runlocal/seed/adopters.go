@@ -61,7 +61,8 @@ func (a *adoptee) adoptsFrom(g *group) bool {
 func (r *reading) wantAdopters(ctx context.Context) bool {
 	all := r.adoptees()
 	for _, g := range r.related.groups {
-		if !g.peeked && slices.ContainsFunc(all, func(a adoptee) bool { return a.adoptsFrom(g) && r.related.unknown(g, &a) }) {
+		mayAdopt := func(a adoptee) bool { return a.adoptsFrom(g) && r.related.unknown(g, &a) }
+		if !g.peeked && slices.ContainsFunc(all, mayAdopt) {
 			r.readSelectors(ctx, g)
 		}
 	}
@@ -70,7 +71,8 @@ func (r *reading) wantAdopters(ctx context.Context) bool {
 		if m.selector == nil || r.related.wanted[uid] {
 			continue
 		}
-		if slices.ContainsFunc(all, func(a adoptee) bool { return a.adoptsFrom(m.group) && m.selector.Matches(a.labels) }) {
+		adopts := func(a adoptee) bool { return a.adoptsFrom(m.group) && m.selector.Matches(a.labels) }
+		if slices.ContainsFunc(all, adopts) {
 			r.related.want(uid)
 			found = true
 		}

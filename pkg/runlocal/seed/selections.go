@@ -93,7 +93,8 @@ func (r *reading) findShared() {
 			continue
 		}
 		if selector := selectorOf(k.resource, s.Spec.Selector); selector != nil {
-			r.related.shared = append(r.related.shared, selection{of: object.UID, namespace: k.namespace, Selector: selector})
+			shared := selection{of: object.UID, namespace: k.namespace, Selector: selector}
+			r.related.shared = append(r.related.shared, shared)
 		}
 	}
 }

@@ -302,8 +302,8 @@ type End struct {
 	// Error is the reason of a failure, as far as the controller reported it; empty for Done.
 	Error string `json:"error,omitempty"`
 	// PutOff is a resource, for a Failed reconcile that ended because the controller's cache does not show its own last
-	// write of that resource yet: this is no fault, and the key is retried. Empty for all others, and once the key has been
-	// put off many times in a row while the version in the cache did not change. See StaleCache.
+	// write of that resource yet: this is no fault, and the key is retried. Empty for all others, and once the key has
+	// been put off many times in a row while the version in the cache did not change. See StaleCache.
 	PutOff string `json:"putOff,omitempty"`
 	// Writes counts successful writes, in a dry run those that would be; Refused counts those that failed. Neither
 	// counts API Events.

@@ -13,8 +13,9 @@ type ControllerSummary struct {
 	Reconciles int    `json:"reconciles"`
 	// Failed counts the reconciles that ended with an error, given up and panicked ones included.
 	Failed int `json:"failed"`
-	// Conflicts counts the write requests that were refused because the object had changed since the controller read it,
-	// which reads it again. Neither they nor the reconciles that failed by one are counted in RefusedWrites and Failed.
+	// Conflicts counts the write requests that were refused because the object had changed since the controller read
+	// it, which reads it again. Neither they nor the reconciles that failed by one are counted in RefusedWrites and
+	// Failed.
 	Conflicts int `json:"conflicts"`
 	// PutOff counts the reconciles that ended early because a cache did not show yet what the controller wrote: see
 	// End.PutOff. They are not counted in Failed.

@@ -67,9 +67,11 @@ func WithProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Prog
 	return p, streams
 }
 
-// WithReadingProgress is WithProgress for commands that read a cluster. Where nothing is to be shown, the Progress is one
-// that writes a line if reading takes long.
-func WithReadingProgress(streams genericiooptions.IOStreams, wanted bool) (*render.Progress, genericiooptions.IOStreams) {
+// WithReadingProgress is WithProgress for commands that read a cluster. Where nothing is to be shown, the Progress is
+// one that writes a line if reading takes long.
+func WithReadingProgress(
+	streams genericiooptions.IOStreams, wanted bool,
+) (*render.Progress, genericiooptions.IOStreams) {
 	p, streams := WithProgress(streams, wanted)
 	if p == nil {
 		p = render.NewPlainProgress(streams.ErrOut, clock.RealClock{})

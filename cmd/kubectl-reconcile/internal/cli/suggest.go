@@ -10,7 +10,8 @@ import (
 const maxSuggestions = 3
 
 // Suggest returns the known names that name may be a misspelling of, the nearest first and at most three. Of kinds with
-// their group and version, such as "apps/v1 Deployment", the kind is compared; those of the same kind are the only ones.
+// their group and version, such as "apps/v1 Deployment", the kind is compared; those of the same kind are the only
+// ones.
 func Suggest(name string, known []string) []string {
 	type candidate struct {
 		name     string

@@ -164,7 +164,7 @@ func tell(ctx context.Context, out io.Writer, text func(context.Context) string)
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				fmt.Fprintln(out, text(ctx)) //nolint:errcheck // the operation does not depend on it
+				fmt.Fprintln(out, text(ctx))
 			}
 		}
 	})

@@ -57,7 +57,8 @@ func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 		return cli.WithHint(err, "there is one in namespace "+cli.Enumerate(elsewhere)+": select it by -n")
 	}
 	if known, missing := c.lacksNamespace(ctx, t.Namespace); missing {
-		return cli.WithHint(err, cli.Suggestion(t.Namespace, known, fmt.Sprintf("there is no namespace %q", t.Namespace)))
+		absent := fmt.Sprintf("there is no namespace %q", t.Namespace)
+		return cli.WithHint(err, cli.Suggestion(t.Namespace, known, absent))
 	}
 	return cli.WithHint(err, c.nearest(ctx, t))
 }
@@ -80,7 +81,8 @@ func (c *Cluster) namespacesWith(ctx context.Context, t Target) []string {
 }
 
 // CheckNamespace returns an error if a namespace does not exist. It is nil if the namespace does, if that cannot be
-// read, and for an empty name. It sends a request: a command that has found an object in the namespace need not call it.
+// read, and for an empty name. It sends a request: a command that has found an object in the namespace need not call
+// it.
 func (c *Cluster) CheckNamespace(ctx context.Context, name string) error {
 	known, missing := c.lacksNamespace(ctx, name)
 	if !missing {

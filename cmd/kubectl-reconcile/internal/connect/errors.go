@@ -43,7 +43,8 @@ func (c *Connection) Explain(err error) error {
 	case apierrors.IsForbidden(err):
 		return cli.WithHint(err, c.PermissionHint())
 	case errors.As(err, &tooLarge):
-		return cli.WithHint(fmt.Errorf("reading from %s: %w", c.Endpoint(), tooLarge), "is it an API server of Kubernetes?")
+		err := fmt.Errorf("reading from %s: %w", c.Endpoint(), tooLarge)
+		return cli.WithHint(err, "is it an API server of Kubernetes?")
 	}
 	if cause, hint := c.unreachable(err); cause != "" {
 		return cli.WithHint(fmt.Errorf("reaching %s: %s", c.Endpoint(), cause), hint)

@@ -65,8 +65,10 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 
 // pastTimes matches the fields of an object, its status, and an Event whose times are not to come: others are when
 // something ends or is due, such as deletionTimestamp, notAfter or nextScheduleTime.
-var pastTimes = regexp.MustCompile(`"(?:creationTimestamp|time|(?:last|first|event|deprecatedLast|deprecatedFirst)[A-Za-z]*|` +
-	`renewTime|acquireTime|startTime|startedAt|finishedAt|completionTime)"\s*:\s*"(\d{4}-\d\d-\d\d[Tt][0-9:.]+(?:[Zz]|[+-]\d\d:\d\d))"`)
+var pastTimes = regexp.MustCompile(`"(?:creationTimestamp|time|` +
+	`(?:last|first|event|deprecatedLast|deprecatedFirst)[A-Za-z]*|` +
+	`renewTime|acquireTime|startTime|startedAt|finishedAt|completionTime)"\s*:\s*` +
+	`"(\d{4}-\d\d-\d\d[Tt][0-9:.]+(?:[Zz]|[+-]\d\d:\d\d))"`)
 
 // TimeOf returns the time of a moment, and whether it is one that was recorded: without times it is the newest that an
 // object has, or the zero time.

@@ -36,8 +36,8 @@ const (
 	plainDelay = 10 * time.Second
 )
 
-// NewPlainProgress returns a Progress for what is no terminal: it writes one line, with what is done after ten seconds, so
-// that a server that is slow is not taken for a program that hangs.
+// NewPlainProgress returns a Progress for what is no terminal: it writes one line, with what is done after ten seconds,
+// so that a server that is slow is not taken for a program that hangs.
 func NewPlainProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, plain: true}
 }

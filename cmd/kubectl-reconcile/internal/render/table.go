@@ -15,12 +15,12 @@ import (
 type Column struct {
 	// Title is written above it as it is.
 	Title string
-	// Truncatable is true if its texts may be cut, as inspect.CutText does, the widest of such columns first, where rows
-	// are wider than the terminal. Without a terminal nothing is cut: a text wider than maxPadded cells shifts the rest of its row, but
-	// no other row.
+	// Truncatable is true if its texts may be cut, as inspect.CutText does, the widest of such columns first, where
+	// rows are wider than the terminal. Without a terminal nothing is cut: a text wider than maxPadded cells shifts the
+	// rest of its row, but no other row.
 	Truncatable bool
-	// Names is true if its texts are names. Where nothing else can be cut, and the last truncatable column would be left
-	// out, they are cut in the middle: they end in what distinguishes them.
+	// Names is true if its texts are names. Where nothing else can be cut, and the last truncatable column would be
+	// left out, they are cut in the middle: they end in what distinguishes them.
 	Names bool
 	// Optional is true if it is left out before any text is cut.
 	Optional bool
@@ -33,8 +33,8 @@ type Column struct {
 type Cell struct {
 	Text string
 	Tone Tone
-	// coloured is Text with the escape sequences of several tones; both are escaped already. If it is empty, all of Text
-	// has the tone Tone.
+	// coloured is Text with the escape sequences of several tones; both are escaped already. If it is empty, all of
+	// Text has the tone Tone.
 	coloured string
 	// shorten returns the cell cut to a width; nil if any part of it may be cut.
 	shorten func(width int) Cell

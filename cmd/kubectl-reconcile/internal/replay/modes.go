@@ -98,7 +98,8 @@ func (f *Flags) checkFlags(m mode) error {
 		}
 	}
 	for _, name := range []string{
-		"speed", "at", "manager", "accept", "ignore", "startup", "patience", "clean", "no-pager", "existing", "all-fields",
+		"speed", "at", "manager", "accept", "ignore", "startup", "patience", "clean", "no-pager", "existing",
+		"all-fields",
 	} {
 		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
 			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])

@@ -58,7 +58,10 @@ func (s *summary) write(sum *timeline.Summary) error {
 		{"", []string{"KIND", "EXISTING", "ADDED", "MODIFIED", "DELETED"}, kindRows(sum, s.o.verbose), 0},
 		{"time to ready", []string{"WORKLOAD", "SINCE", "AT", "TOOK", "IDLE", "END"}, readinessRows(sum), 0},
 		{"alternating", []string{"OBJECT", "FIELD", "RETURNS", "VALUES"}, flappingRows(sum), 0},
-		{"written without a change", []string{"OBJECT", "WRITES", "A MINUTE", "ONLY", "FIELDS", "BY"}, rewriteRows(sum), 0},
+		{
+			"written without a change", []string{"OBJECT", "WRITES", "A MINUTE", "ONLY", "FIELDS", "BY"},
+			rewriteRows(sum), 0,
+		},
 		{"made and deleted", []string{"OBJECT", "MADE", "DELETED", "A MINUTE", "LIVED", "BY", "OWNER"},
 			recreationRows(sum), 0},
 		{"restarts", []string{"OBJECT", "CONTAINER", "RESTARTS", "LAST"}, restartRows(sum), 0},
@@ -260,7 +263,8 @@ func recreationRows(sum *timeline.Summary) [][]render.Cell {
 		if r.OwnerUID != "" {
 			owner, tone = owner+": its uid is not that of the reference, so what it owns is deleted", render.ToneTrouble
 		}
-		row := plain(name, number(r.Made), number(r.Deleted), rateText(r.PerMinute), took(r.Lived), writersText(r.Writers), "")
+		row := plain(name, number(r.Made), number(r.Deleted), rateText(r.PerMinute), took(r.Lived),
+			writersText(r.Writers), "")
 		row[len(row)-1] = render.Cell{Text: owner, Tone: tone}
 		out = append(out, row)
 	}

@@ -127,7 +127,8 @@ cluster, and see who owns whom, what is not ready and why; or record what its AP
 // versionFlag is the flag of the root that other programs have in the place of a command.
 const versionFlag = "version"
 
-// help shows the help of the command that the arguments name. What follows a command that has no others is not looked at.
+// help shows the help of the command that the arguments name. What follows a command that has no others is not looked
+// at.
 func help(cmd *cobra.Command, args []string) error {
 	of, rest, err := cmd.Root().Find(args)
 	if err == nil && of.HasSubCommands() {

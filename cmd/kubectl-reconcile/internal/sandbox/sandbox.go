@@ -102,8 +102,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "with --from-cluster, copy all namespaces")
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
-		set.Lookup("namespace").Usage = "namespace of the objects of -f that name none, created if it does not exist; " +
-			"with --from-cluster, the one to copy, by default that of the context"
+		set.Lookup("namespace").Usage = "namespace of the objects of -f that name none, created if it does not " +
+			"exist; with --from-cluster, the one to copy, by default that of the context"
 	})
 	f.copy.Complete(cmd, f.cluster)
 	cli.CompleteList(cmd, "enable-admission-plugins", cli.Words(admissionPlugins()...))
@@ -167,7 +167,8 @@ func (f *Flags) validateCopy(args []string) error {
 	}
 	var err error
 	flags.Visit(func(flag *pflag.Flag) {
-		if err == nil && (connection.Lookup(flag.Name) != nil && flag.Name != "namespace" || flag.Name == "all-namespaces") {
+		ofCluster := connection.Lookup(flag.Name) != nil && flag.Name != "namespace" || flag.Name == "all-namespaces"
+		if err == nil && ofCluster {
 			err = cli.WithHint(fmt.Errorf("--%s needs --from-cluster", flag.Name), "without it no cluster is touched")
 		}
 	})

@@ -33,9 +33,9 @@ type Options struct {
 	Namespace string
 	// Goal is what the session runs until.
 	Goal runlocal.Goal
-	// Serve makes the session known to other programs as soon as it runs and all objects are applied: with it, an object
-	// that cannot be is the end of the session. end is called when the session ends, also after an error. It is nil if
-	// no other program uses the session.
+	// Serve makes the session known to other programs as soon as it runs and all objects are applied: with it, an
+	// object that cannot be is the end of the session. end is called when the session ends, also after an error. It is
+	// nil if no other program uses the session.
 	Serve func(ctx context.Context, s *runlocal.Session) (end func() error, err error)
 
 	// Feed lets things happen that the controllers see, before the goal is waited for; nil if nothing is to. Its error

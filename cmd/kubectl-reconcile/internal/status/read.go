@@ -171,7 +171,8 @@ func (r *statusReader) readEvents(ctx context.Context, items []statusItem) {
 		return // ctx has ended
 	}
 	nodes := slices.Collect(maps.Keys(unseen))
-	events, _, _ := graph.Events(ctx, r.cluster.Reader, nodes, ownertree.EventOptions{}) // what is not known says nothing
+	// What is not known says nothing.
+	events, _, _ := graph.Events(ctx, r.cluster.Reader, nodes, ownertree.EventOptions{})
 	for n, all := range events {
 		unseen[n].setReport(unseen[n].WithEvents(all))
 	}

@@ -245,8 +245,8 @@ func (q *query) byFields(ctx context.Context) (map[types.UID]bool, error) {
 	return out, nil
 }
 
-// explainEmpty writes to stderr why there is nothing to show, or returns an error if nothing could be read at all, or if
-// the namespace does not exist.
+// explainEmpty writes to stderr why there is nothing to show, or returns an error if nothing could be read at all, or
+// if the namespace does not exist.
 func explainEmpty(ctx context.Context, q *query, graph *ownertree.Graph) error {
 	o := q.options
 	missing := graph.Incomplete()

@@ -186,8 +186,8 @@ func (l *commandList) missing(c *diagnosis.Cause, n *ownertree.Node) {
 	}
 }
 
-// secret is for a Secret that does not exist, of the type that what uses it expects: with another it would be there, and
-// not work.
+// secret is for a Secret that does not exist, of the type that what uses it expects: with another it would be there,
+// and not work.
 func (l *commandList) secret(c *diagnosis.Cause) {
 	r := c.Refers
 	const what = "or apply the one that is missing"

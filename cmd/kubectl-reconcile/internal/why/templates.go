@@ -75,13 +75,13 @@ func (l *commandList) setResources(c *diagnosis.Cause, w *ownertree.Node) bool {
 	}
 	const what = "the quota counts it, and so it must be set"
 	for _, container := range containers {
-		flags := ""
+		var flags strings.Builder
 		for _, sort := range []string{"limits", "requests"} {
 			if amounts := set[container][sort]; amounts != nil {
-				flags += " --" + sort + "=" + strings.Join(amounts, ",")
+				flags.WriteString(" --" + sort + "=" + strings.Join(amounts, ","))
 			}
 		}
-		l.template(what, w, "set resources %s -c %s"+flags, typeName(w), container)
+		l.template(what, w, "set resources %s -c %s"+flags.String(), typeName(w), container)
 	}
 	if len(containers) == 0 {
 		l.template(what, w, "")
