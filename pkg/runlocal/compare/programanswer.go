@@ -141,7 +141,11 @@ func (r *programRun) complete(w *write) {
 		}
 		c := newChange(w.objectID().resource, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
 		if w.verb = c.verb; c.verb != "" {
-			w.content, w.changes = contentOf(after, c.verb), r.hiding.hide(w.objectID().resource, c.changes())
+			sent := after
+			if c.verb == VerbCreate && stream != nil { // as those of the recording, see load.go
+				sent = withDefaults(requested(after), stream)
+			}
+			w.content, w.changes = contentOf(sent, c.verb), r.hiding.hide(w.objectID().resource, c.changes())
 			if w.verb != VerbCreate && r.differsNowhere(w, before) {
 				w.verb = ""
 			}
