@@ -24,8 +24,8 @@ func (l *commandList) template(what string, w *ownertree.Node, format string, ar
 	case owner != w && !hasTemplate(owner):
 		l.change(what+", which it sets", owner.Namespace, "edit %s", typeName(owner))
 	case w.Kind.Kind == "Job", !hasTemplate(w):
-		l.change(strings.TrimPrefix(what, "or ")+"; under another name, because this one cannot be changed", w.Namespace,
-			"create -f FILE")
+		l.change(strings.TrimPrefix(what, "or ")+"; under another name, because this one cannot be changed",
+			w.Namespace, "create -f FILE")
 	case format == "":
 		l.change(what, w.Namespace, "edit %s", typeName(w))
 	default:
