@@ -3,7 +3,7 @@ module github.com/kubectl-reconcile/kubectl-reconcile
 go 1.26.3
 
 require (
-	github.com/argoproj/argo-cd/v3 v3.5.7
+	github.com/argoproj/argo-cd/v3 v3.3.19
 	github.com/awalterschulze/gographviz v2.0.3+incompatible
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/fatih/color v1.19.0
@@ -79,6 +79,7 @@ require (
 	cel.dev/expr v0.25.2 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/argoproj/gitops-engine v0.7.3
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -165,6 +166,7 @@ require (
 	k8s.io/controller-manager v0.37.1
 	k8s.io/cri-api v0.37.1 // indirect
 	k8s.io/cri-client v0.37.1 // indirect
+	k8s.io/cri-streaming v0.37.1
 	k8s.io/csi-translation-lib v0.37.1
 	k8s.io/dynamic-resource-allocation v0.37.1 // indirect
 	k8s.io/endpointslice v0.37.1
@@ -180,6 +182,7 @@ require (
 	k8s.io/metrics v0.37.1
 	k8s.io/mount-utils v0.37.1 // indirect
 	k8s.io/pod-security-admission v0.37.1 // indirect
+	k8s.io/sample-apiserver v0.37.1
 	k8s.io/streaming v0.37.1 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect

@@ -114,7 +114,6 @@ var differences = map[string]string{
 	"game.kruise.io/GameServerSet/testdata/suspended-partition.yaml":                                 "none of its replicas is ready",
 	"game.kruise.io/GameServerSet/testdata/suspended-paused.yaml":                                    "none of its replicas is ready",
 	"_.cnrm.cloud.google.com/_/testdata/dependency_not_ready.yaml":                                   "what waits for another resource does not rest",
-	"apiextensions.k8s.io/CustomResourceDefinition/testdata/crd-v1-not-established-progressing.yaml": "a kind with a rule of ours",
 	"apps.openshift.io/DeploymentConfig/testdata/healthy_zero_replicas.yaml":                         "three replicas are wanted, there is none, and Available is False",
 	"argoproj.io/Experiment/testdata/successfulExperiment.yaml":                                      "conditions without a status leave a doubt",
 	"argoproj.io/Rollout/testdata/bluegreen/healthy_servingActiveService.yaml":                       "a generation that is no number leaves a doubt",

@@ -68,11 +68,41 @@ func TestGoInstall(t *testing.T) {
 	}
 }
 
+// TestUsableAsLibrary: in a module that requires this one, the go command can list all modules, which "go doc" needs.
+func TestUsableAsLibrary(t *testing.T) {
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	run := func(args ...string) string {
+		t.Helper()
+		return goOutputIn(t, dir, nil, args...)
+	}
+	run("mod", "init", "example.com/controller")
+	run("mod", "edit", "-require", module+"@v0.0.0", "-replace", module+"="+checkout)
+	program := "package main\n\nimport _ \"" + module + "/pkg/runlocal\"\n\nfunc main() {}\n"
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("mod", "tidy")
+	run("list", "-m", "all")
+	if doc := run("doc", module+"/pkg/runlocal.Session"); !strings.Contains(doc, "type Session struct") {
+		t.Errorf("go doc shows\n%s", doc)
+	}
+}
+
 // goOutput runs the go command outside any module, with more environment, and returns what it prints.
 func goOutput(t *testing.T, env []string, args ...string) string {
 	t.Helper()
+	return goOutputIn(t, t.TempDir(), env, args...)
+}
+
+// goOutputIn runs the go command in a directory, with more environment, and returns what it prints.
+func goOutputIn(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = t.TempDir()
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var problems strings.Builder
 	cmd.Stderr = &problems
