@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -86,10 +87,13 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 	if o.Write {
 		manager = controllers.FieldManager
 	}
+	known := newListings(o.Controllers)
 	s := &Session{tap: tap.New(tap.Options{
 		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep,
-		FieldManager: manager,
-	})}
+		FieldManager: manager, ListFailed: func(r schema.GroupVersionResource, err error) {
+			known.ended(r.GroupResource(), err)
+		},
+	}), listings: known}
 	s.HoldKeys(o.HoldKeys)
 	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
@@ -103,8 +107,7 @@ func unsent(resp *http.Response, err error) bool {
 }
 
 func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
-	known := newListings(o.Controllers)
-	s.listings = known
+	known := s.listings
 	s.config = clusterConfig(o)
 	slots, prefix := make(chan struct{}, maxParallelLists), apirequest.Prefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -144,6 +144,11 @@ func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(req)
 }
 
+// roundTripper is a transport that is a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 func refuse(config *rest.Config, code func(path string) int) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusing{next, code} })
 	return config
@@ -179,6 +184,32 @@ func TestHopelessCaches(t *testing.T) {
 	if diff := cmp.Diff([]want{{"pods", both}, {"replicasets.apps", both}}, got,
 		cmp.AllowUnexported(want{})); diff != "" {
 		t.Errorf("what cannot be listed (-want +got):\n%s", diff)
+	}
+}
+
+// TestUndecodableObject: an object that cannot be decoded ends the start, and is named.
+func TestUndecodableObject(t *testing.T) {
+	cluster := start(t, Options{NoScheduling: true})
+	o := ClusterOptions{refusalGrace: patience}
+	o.Config = cluster.Config()
+	const list = `{"kind":"ReplicaSetList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[
+		{"kind":"ReplicaSet","apiVersion":"apps/v1","metadata":{"namespace":"a","name":"good"}},
+		{"kind":"ReplicaSet","apiVersion":"apps/v1","metadata":{"namespace":"a","name":"bad"},"spec":{"replicas":"two"}}]}`
+	o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path != "/apis/apps/v1/replicasets" {
+				return next.RoundTrip(req)
+			}
+			if req.URL.Query().Get("watch") != "" {
+				return answered(req, http.StatusUnprocessableEntity, `{"kind":"Status","status":"Failure","code":422}`), nil
+			}
+			return answered(req, http.StatusOK, list), nil
+		})
+	})
+	_, err := onCluster(t, cluster, o, "replicaset")
+	var undecodable *UndecodableError
+	if !errors.As(err, &undecodable) || undecodable.Object != "a/bad" {
+		t.Fatalf("the error is %v", err)
 	}
 }
 

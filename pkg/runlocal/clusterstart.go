@@ -6,6 +6,13 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -35,16 +42,17 @@ func (s *Session) awaitCaches(
 	running, err := start(inner)
 	close(filled)
 	<-watched
-	if err != nil {
-		if cause := (*CacheError)(nil); errors.As(context.Cause(inner), &cause) {
-			err = cause
+	hopeless := (*CacheError)(nil)
+	if errors.As(context.Cause(inner), &hopeless) {
+		if err == nil { // it was too late to end the start
+			running.Wait()
 		}
+		s.findUndecodable(ctx, hopeless)
+		return nil, hopeless
+	}
+	if err != nil {
 		cancel(err)
 		return nil, err
-	}
-	if cause := (*CacheError)(nil); errors.As(context.Cause(inner), &cause) { // it was too late to end the start
-		running.Wait()
-		return nil, cause
 	}
 	known.takeChanged() // drops those of the start
 	s.watching.Go(func() { reportTrouble(ctx, o.Trouble, known) })
@@ -100,5 +108,33 @@ func reportTrouble(ctx context.Context, report func([]Listing), known *listings)
 		if news := known.takeChanged(); len(news) > 0 {
 			report(news)
 		}
+	}
+}
+
+// findUndecodable sets the Object of each *UndecodableError, unless the resource cannot be listed.
+func (s *Session) findUndecodable(ctx context.Context, e *CacheError) {
+	for _, l := range e.Listings {
+		undecodable := (*UndecodableError)(nil)
+		if !errors.As(l.Err, &undecodable) {
+			continue
+		}
+		resource, err := s.mapper.ResourceFor(l.Resource.WithVersion(""))
+		if err != nil {
+			continue
+		}
+		list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
+			return s.dynamic.Resource(resource).List(ctx, o)
+		}))
+		_ = list.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+			text, err := runtime.Encode(unstructured.UnstructuredJSONScheme, obj)
+			if err == nil {
+				_, err = runtime.Decode(scheme.Codecs.UniversalDeserializer(), text)
+			}
+			if err != nil {
+				object := obj.(*unstructured.Unstructured)
+				undecodable.Object, undecodable.Err = cache.MetaObjectToName(object).String(), err
+			}
+			return err
+		})
 	}
 }

@@ -2,7 +2,9 @@ package runlocal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/url"
 	"sort"
 	"strings"
 	"sync"
@@ -50,6 +52,24 @@ func (e *CacheError) Unwrap() []error {
 	return errs
 }
 
+// UndecodableError means that a resource was listed, and that the answer cannot be decoded.
+type UndecodableError struct {
+	// Object is the first object that cannot be decoded, as "namespace/name" or "name"; empty if none was found.
+	Object string
+	Err    error
+}
+
+// Error implements error.
+func (e *UndecodableError) Error() string {
+	if e.Object == "" {
+		return "the list cannot be decoded: " + e.Err.Error()
+	}
+	return e.Object + " cannot be decoded: " + e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *UndecodableError) Unwrap() error { return e.Err }
+
 // listings is what is known of the caches of a session, by the requests of their informers and the answers. It may be
 // used concurrently.
 type listings struct {
@@ -65,6 +85,9 @@ type listing struct {
 	began  time.Time
 	listed bool
 	err    error
+	// answered means that a list arrived whole, and that no watch was requested since, as informers do once they have
+	// decoded it.
+	answered bool
 }
 
 func newListings(of []controllers.Controller) *listings {
@@ -99,6 +122,22 @@ func (l *listings) update(r schema.GroupResource, change func(*listing)) {
 func (l *listings) requested(r schema.GroupResource) { l.update(r, func(*listing) {}) }
 func (l *listings) listed(r schema.GroupResource) {
 	l.update(r, func(k *listing) { k.listed, k.err = true, nil })
+}
+func (l *listings) answered(r schema.GroupResource, whole bool) {
+	l.update(r, func(k *listing) { k.answered = whole })
+}
+
+// ended records why an informer's list or watch ended, if it was because the answer cannot be decoded: all else is known
+// from the answer itself.
+func (l *listings) ended(r schema.GroupResource, err error) {
+	if errors.As(err, new(apierrors.APIStatus)) || errors.As(err, new(*url.Error)) {
+		return
+	}
+	l.update(r, func(k *listing) {
+		if k.answered {
+			k.answered, k.listed, k.err = false, false, &UndecodableError{Err: err}
+		}
+	})
 }
 func (l *listings) failed(r schema.GroupResource, err error) {
 	l.update(r, func(k *listing) { k.err = err })
@@ -147,10 +186,12 @@ func (l *listings) filled() (filled, all int) {
 	return filled, all
 }
 
-// unlistable returns the resources that a controller needs and that the cluster refuses to list.
+// unlistable returns the resources that a controller needs and that the cluster refuses to list, or that cannot be
+// decoded.
 func (l *listings) unlistable() []Listing {
 	return l.filtered(func(r schema.GroupResource, k *listing) bool {
-		return !k.listed && l.readers[r] != nil && (apierrors.IsForbidden(k.err) || apierrors.IsNotFound(k.err))
+		return !k.listed && l.readers[r] != nil && (apierrors.IsForbidden(k.err) || apierrors.IsNotFound(k.err) ||
+			errors.As(k.err, new(*UndecodableError)))
 	})
 }
 

@@ -66,6 +66,9 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		return t.next.RoundTrip(req)
 	}
 	release := func() {}
+	if r.watch {
+		t.answered(r.resource, false)
+	}
 	if r.fills {
 		t.requested(r.resource)
 		select {
@@ -86,7 +89,10 @@ func (t *listingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		resp.Body = &listingBody{ReadCloser: resp.Body, watch: r.watch, ended: sync.OnceFunc(func() {
 			late.Stop()
 			release()
-		}), whole: func() { t.listed(r.resource) }}
+		}), whole: func() {
+			t.listed(r.resource)
+			t.answered(r.resource, !r.watch)
+		}}
 	}
 	return resp, nil
 }

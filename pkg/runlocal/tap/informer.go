@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"context"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -48,6 +49,12 @@ func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync
 	i := t.wrapInformer(gvk, gvr, next, false)
 	i.resync = resync
 	// An informer refuses handlers only when it is stopped; then there is nothing to see.
+	if t.listFailed != nil {
+		_ = next.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			t.listFailed(gvr, err)
+			cache.DefaultWatchErrorHandler(ctx, r, err)
+		})
+	}
 	_, _ = i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, 0)
 	return i
 }

@@ -62,6 +62,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -98,6 +99,9 @@ type Options struct {
 	// order is otherwise random; nil leaves it so. It gets a namespace, empty for cluster-scoped objects, and a name.
 	// It may be called concurrently.
 	ListOrder func(namespace, name string) string
+	// ListFailed is called when an informer's list or watch ends with an error, which client-go logs too; nil if nothing
+	// is. It may be called concurrently.
+	ListFailed func(resource schema.GroupVersionResource, err error)
 }
 
 // Tap observes the controllers of one session. All its methods may be called concurrently.
@@ -106,11 +110,12 @@ type Tap struct {
 	clock     clock.WithTicker
 	verbosity int
 	dryRun    bool
-	// The next four are those of Options.
+	// The next five are those of Options.
 	fieldManager string
 	unsent       func(*http.Response, error) bool
 	inScope      func(namespace string) bool
 	listOrder    func(namespace, name string) string
+	listFailed   func(schema.GroupVersionResource, error)
 	writers      writers
 	managers     managers
 	stacks       stacks
@@ -133,6 +138,7 @@ func New(o Options) *Tap {
 	t := &Tap{
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
 		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager, listOrder: o.ListOrder,
+		listFailed:  o.ListFailed,
 		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
 	}
 	if t.clock == nil {

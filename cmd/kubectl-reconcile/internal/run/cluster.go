@@ -237,6 +237,9 @@ func explainStart(c *connect.Connection, err error) error {
 func explainListing(c *connect.Connection, l runlocal.Listing) error {
 	readers := strings.Join(l.Controllers, ", ")
 	needs := cli.PluralOf(len(l.Controllers), "needs", "need")
+	if undecodable := (*runlocal.UndecodableError)(nil); errors.As(l.Err, &undecodable) {
+		return fmt.Errorf("%s, which %s %s, cannot be read: %w", l.Resource, readers, needs, undecodable)
+	}
 	if apierrors.IsNotFound(l.Err) {
 		return cli.WithHint(fmt.Errorf("the cluster does not serve %s, which %s %s", l.Resource, readers, needs),
 			"--controller '*,-"+strings.Join(l.Controllers, ",-")+"' leaves out what cannot run")

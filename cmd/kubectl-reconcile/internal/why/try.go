@@ -161,6 +161,9 @@ func problemOf(err error) string {
 	}
 	var resources []string
 	for _, l := range unlisted.Listings {
+		if errors.As(l.Err, new(*runlocal.UndecodableError)) {
+			return fmt.Sprintf("%s cannot be read: %v", l.Resource, l.Err)
+		}
 		resources = append(resources, l.Resource.String())
 	}
 	return "no permission to list and watch " + cli.Enumerate(resources)
