@@ -59,6 +59,14 @@ func TestBrokenObjects(t *testing.T) {
 			if !slices.Contains(names, "good") || !slices.Contains(names, "other") {
 				t.Errorf("read %q", names)
 			}
+			var listed []string
+			_, jsonErr := s.reader(t).ListJSON(t.Context(), Target{widgets, ""}, ListOptions{}, func(object json.RawMessage) error {
+				listed = append(listed, string(object))
+				return nil
+			})
+			if null := tt.broken == "null"; slices.Contains(listed, tt.broken) == null || (jsonErr != nil) != null {
+				t.Errorf("as JSON: %q, %v", listed, jsonErr)
+			}
 			if (err != nil) != (tt.full != "") || err != nil && !strings.Contains(err.Error(), tt.full) {
 				t.Errorf("error %v, want %q in it", err, tt.full)
 			}

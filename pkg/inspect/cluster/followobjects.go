@@ -34,7 +34,8 @@ type ObjectChange[T any] struct {
 	// objects. It is empty when Objects are all that exist, which replace those known before, and with Err.
 	Event   watch.EventType
 	Objects []T
-	// Err is why the selection cannot be read at the time; it is tried again.
+	// Err is why the selection cannot be read at the time; it is tried again. With Objects it is why others of the
+	// selection are left out.
 	Err error
 }
 
@@ -101,6 +102,7 @@ func (f *ObjectFollower[T]) list(
 		return "", err
 	}
 	var all []T
+	var leftOut error
 	if s.Name != "" {
 		obj, err := f.reader.Object(ctx, s.Kind, s.Namespace, s.Name)
 		switch {
@@ -111,15 +113,15 @@ func (f *ObjectFollower[T]) list(
 		}
 	} else {
 		options := ListOptions{Labels: s.Labels, Fields: s.Fields, Whole: s.Whole}
-		err := f.reader.ListObjects(ctx, s.Target, options, func(obj *unstructured.Unstructured) error {
+		leftOut = f.reader.ListObjects(ctx, s.Target, options, func(obj *unstructured.Unstructured) error {
 			all = append(all, f.keep(s.Kind, obj))
 			return nil
 		})
-		if err != nil {
-			return "", err
+		if leftOut != nil && (len(all) == 0 || !errors.Is(leftOut, errUnreadable)) {
+			return "", leftOut
 		}
 	}
-	changed(ObjectChange[T]{Objects: all})
+	changed(ObjectChange[T]{Objects: all, Err: leftOut})
 	return first.GetResourceVersion(), nil
 }
 

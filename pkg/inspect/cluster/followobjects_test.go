@@ -69,6 +69,8 @@ func TestFollowObjects(t *testing.T) {
 			[]string{"all", "BOOKMARK", "ADDED x"}},
 		{"a watch whose place the server has forgotten", &listReader{}, "", func(w *watch.FakeWatcher) { w.Error(&expired) }, minFollowPause + time.Millisecond,
 			[]string{"all", "BOOKMARK", "all", "BOOKMARK"}},
+		{"an object that cannot be decoded is left out", &listReader{[]*unstructured.Unstructured{widget("x", "4")}, unreadable(errors.New("no"))}, "",
+			func(w *watch.FakeWatcher) { w.Add(widget("y", "6")) }, 0, []string{"all but unreadable answer: no: x", "BOOKMARK", "ADDED y"}},
 		{"what cannot be read is tried again, at longer and longer intervals", &listReader{err: errors.New("no")}, "", nil, 7*minFollowPause + time.Millisecond,
 			[]string{"no", "no", "no", "no"}},
 	} {
@@ -97,6 +99,8 @@ func TestFollowObjects(t *testing.T) {
 				f.Follow(ctx, ObjectSelection{Target: Target{Kind: kind, Namespace: "a"}, Name: tt.name}, func(c ObjectChange[string]) {
 					what := string(c.Event)
 					switch {
+					case c.Err != nil && c.Objects != nil:
+						what = "all but " + c.Err.Error() + ":"
 					case c.Err != nil:
 						what = c.Err.Error()
 					case c.Event == "":

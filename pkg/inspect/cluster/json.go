@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -31,8 +32,9 @@ func (r *Reader) ObjectJSON(ctx context.Context, kind Kind, namespace, name stri
 // ListJSON lists the objects of a kind in full, in pages, and calls each for every object, in the server's order, with
 // its JSON as in ObjectJSON, which belongs to the callee. Items of the lists of built-in kinds have no apiVersion and
 // kind. If the list had to be restarted because its continue token expired, each is called again for the objects that
-// it has had. An error of each ends the list and is returned; other errors are the server's. As each is called while
-// the answer is being read, it must not wait for other requests of the reader.
+// it has had. An error of each ends the list and is returned; other errors are the server's, or that items are left out
+// because they are null. As each is called while the answer is being read, it must not wait for other requests of the
+// reader.
 //
 // The result is the resource version of the list.
 func (r *Reader) ListJSON(
@@ -68,24 +70,18 @@ func (r *Reader) listJSON(
 	ctx context.Context, path []string, options metav1.ListOptions, progress *listProgress,
 	each func(json.RawMessage) error,
 ) (string, error) {
-	return pages(ctx, options, func(options *metav1.ListOptions) (metav1.ListMeta, error) {
-		var page struct {
-			metav1.ListMeta `json:"metadata"`
-			Items           []json.RawMessage `json:"items"`
-		}
-		err := r.stream(ctx, path, acceptJSON, options, func(in io.Reader) error {
-			return r.readAll(in, func(a answer) error { return a.decode(&page, nil) })
+	var left unusable
+	version, err := pages(ctx, options, func(options *metav1.ListOptions) (list metav1.ListMeta, err error) {
+		err = r.stream(ctx, path, acceptJSON, options, func(in io.Reader) error {
+			return r.readAll(in, func(a answer) error {
+				return a.eachItem(ctx, &list, &left, func(item json.RawMessage) error {
+					progress.addObjects(1)
+					return each(item)
+				})
+			})
 		})
-		if err != nil {
-			return page.ListMeta, err
-		}
-		progress.addObjects(len(page.Items))
-		progress.endPage(page.ListMeta)
-		for _, item := range page.Items {
-			if err := each(item); err != nil {
-				return page.ListMeta, err
-			}
-		}
-		return page.ListMeta, nil
+		progress.endPage(list)
+		return list, err
 	})
+	return version, cmp.Or(err, left.err())
 }

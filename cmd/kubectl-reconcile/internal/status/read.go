@@ -68,8 +68,9 @@ type statusReading struct {
 
 // failure is a target that could not be read.
 type failure struct {
-	target connect.Target
-	err    error
+	target  connect.Target
+	err     error
+	partial bool // only some of its objects
 }
 
 func (s *statusReading) add(item statusItem) {
@@ -81,7 +82,7 @@ func (s *statusReading) add(item statusItem) {
 func (s *statusReading) fail(t connect.Target, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures = append(s.failures, failure{t, err})
+	s.failures = append(s.failures, failure{target: t, err: err})
 }
 
 // read reads all targets at once; the reader bounds the requests. The list holds what came. The error is for what was

@@ -117,8 +117,10 @@ func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, ch
 			return nil
 		}
 	}
-	if len(f.failures) == len(targets) && len(targets) > 0 {
-		return f.reader.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
+	failures := slices.Collect(maps.Values(f.failures))
+	partial := slices.ContainsFunc(failures, func(failed failure) bool { return failed.partial })
+	if len(failures) == len(targets) && len(targets) > 0 && !partial {
+		return f.reader.explainFailures(ctx, failures)
 	}
 	return nil
 }
@@ -211,14 +213,14 @@ func (f *statusFollower) drawTable(w io.Writer, list *statusList) error {
 func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
 	targetKey := targetKey(c.target)
 	if c.failure != nil {
-		f.failures[targetKey] = failure{c.target, c.failure}
-		return nil, ""
+		f.failures[targetKey] = failure{c.target, c.failure, len(c.items) > 0}
+	} else if c.event == "" || !f.failures[targetKey].partial {
+		delete(f.failures, targetKey)
 	}
-	delete(f.failures, targetKey)
-	if c.event == watch.Bookmark {
+	switch {
+	case c.event == watch.Bookmark, c.failure != nil && len(c.items) == 0:
 		return nil, ""
-	}
-	if c.event != "" {
+	case c.event != "":
 		return f.takeOne(c)
 	}
 	there := map[string]bool{}
