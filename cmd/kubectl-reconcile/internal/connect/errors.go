@@ -277,7 +277,7 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 	var causes []cause
 	resources := map[cause][]string{}
 	for _, i := range all {
-		c := cause{text: incompleteText(i.Reason)}
+		c := cause{text: incompleteText(i)}
 		switch i.Reason {
 		case cluster.ReasonForbidden, cluster.ReasonUnauthorized, cluster.ReasonNotRecorded:
 		default:
@@ -317,9 +317,12 @@ func IncompleteChanges(before, now []string) []string {
 }
 
 // incompleteText returns the beginning of a line of DescribeIncomplete.
-func incompleteText(reason string) string {
-	switch reason {
+func incompleteText(i cluster.Incomplete) string {
+	switch i.Reason {
 	case cluster.ReasonForbidden:
+		if strings.Contains(i.Message, " cannot watch resource ") { // a list came before
+			return "no permission to watch"
+		}
 		return "no permission to list"
 	case cluster.ReasonUnauthorized:
 		return "not logged in for"

@@ -29,6 +29,8 @@ func TestDescribeIncomplete(t *testing.T) {
 		{"none", nil, nil, "nothing to say"},
 		{"forbidden", []cluster.Incomplete{forbidden("", "secrets"), forbidden("rbac.authorization.k8s.io", "roles")},
 			[]string{"incomplete: no permission to list secrets, roles.rbac.authorization.k8s.io"}, "one line for what is forbidden; the server's sentences say no more"},
+		{"a watch", []cluster.Incomplete{{Version: "v1", Resource: "pods", Reason: cluster.ReasonForbidden, Message: `pods is forbidden: User "a" cannot watch resource "pods" in API group ""`}},
+			[]string{"incomplete: no permission to watch pods"}, "listing was permitted"},
 		{"twice", []cluster.Incomplete{forbidden("", "secrets"), forbidden("", "secrets")}, []string{"incomplete: no permission to list secrets"}, "in two namespaces"},
 		{"many", many, []string{"incomplete: no permission to list a, b, c, d, e, f, g, h and 2 more"}, "a line is not a page"},
 		{"a group", []cluster.Incomplete{{Group: "metrics.k8s.io", Version: "v1beta1", Reason: cluster.ReasonDiscovery, Message: "stale"}},

@@ -105,22 +105,24 @@ func newStatusFollower(r *statusReader) *statusFollower {
 	return f
 }
 
-// begin waits until all targets were read once, so that the first picture is of all. That none can be read is an error.
+// begin waits until all targets are watched, or cannot be, so that the first picture is of all. That none can be read is
+// an error.
 func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
-	reported := map[string]bool{}
+	reported, read := map[string]bool{}, false
 	for len(reported) < len(targets) {
 		select {
 		case c := <-changes:
-			reported[targetKey(c.target)] = true
+			if c.event == watch.Bookmark || c.failure != nil {
+				reported[targetKey(c.target)] = true
+			}
+			read = read || c.failure == nil || len(c.items) > 0
 			f.take(c)
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	failures := slices.Collect(maps.Values(f.failures))
-	partial := slices.ContainsFunc(failures, func(failed failure) bool { return failed.partial })
-	if len(failures) == len(targets) && len(targets) > 0 && !partial {
-		return f.reader.explainFailures(ctx, failures)
+	if !read && len(targets) > 0 {
+		return f.reader.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
 	}
 	return nil
 }

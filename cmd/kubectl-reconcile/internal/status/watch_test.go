@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -143,8 +144,9 @@ func TestStatusFollowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollower(io.Discard, testclock.NewFakeClock(statusTime))
 		a, b := connect.Target{Name: "a"}, connect.Target{Name: "b"}
-		changes := make(chan statusChange, 2)
+		changes := make(chan statusChange, 3)
 		changes <- statusChange{target: a}
+		changes <- statusChange{target: a, event: watch.Bookmark}
 		changes <- statusChange{target: a, event: watch.Added, items: []statusItem{itemOf("shop", "a", inspect.Current, false)}}
 		begun := false
 		go func() {
@@ -155,12 +157,12 @@ func TestStatusFollowBegins(t *testing.T) {
 		}()
 		synctest.Wait()
 		if begun {
-			t.Error("two changes of one target are taken for those of two")
+			t.Error("changes of one target are taken for those of two")
 		}
-		changes <- statusChange{target: b}
+		changes <- statusChange{target: b, failure: errors.New("no")}
 		synctest.Wait()
 		if !begun {
-			t.Error("all were read, and it still waits")
+			t.Error("one is watched, the other cannot be, and it still waits")
 		}
 	})
 }
