@@ -135,6 +135,10 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	if o.connection, err = f.cluster.Connect(streams); err != nil {
 		return nil, err
 	}
+	o.connection.Progress = render.NewPlainProgress(streams.ErrOut, o.clock)
+	if o.terminal {
+		o.connection.Progress = render.NewProgress(streams.ErrOut, o.clock)
+	}
 	o.connection.Config.WarningHandler = rest.NoWarnings{} // see recording.run
 	if !f.allNamespaces {
 		o.what.namespace = o.connection.Namespace

@@ -96,7 +96,12 @@ func TestLiveLine(t *testing.T) {
 	if r.recorder, err = recorder.New(recorder.Options{Sink: out, Clock: clock}); err != nil {
 		t.Fatal(err)
 	}
-	line := r.liveLine()
+	r.selections = make([]recorder.Selection, 2)
+	if got, want := r.progressLine()(t.Context()), "reading: 0 of 2 kinds"; got != want {
+		t.Errorf("where there is no terminal it says %q, want %q", got, want)
+	}
+	r.terminal = true
+	line := r.progressLine()
 	clock.Step(61 * time.Second)
 	r.out.total.Store(3 << 20)
 	if diff := cmp.Diff("1m1s: 0 events (0/s), 0 objects, 3 MiB, 0 dropped, 0 gaps", line(t.Context())); diff != "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/recorder"
@@ -104,12 +103,7 @@ type recording struct {
 
 // run records until ctx ends. end ends it.
 func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error {
-	r.notes = newNotes(r.streams.ErrOut)
-	var progress *render.Progress
-	if r.terminal {
-		progress = render.NewProgress(r.streams.ErrOut, r.clock)
-		r.notes.out = progress.Writer(r.streams.ErrOut)
-	}
+	r.notes = newNotes(r.connection.Progress.Writer(r.streams.ErrOut))
 	var err error
 	if r.recorder, err = recorder.New(r.recorderOptions()); err != nil {
 		return errors.Join(err, r.out.discard())
@@ -122,7 +116,7 @@ func (r *recording) run(ctx context.Context, end context.CancelCauseFunc) error 
 		r.notes.line("warning: %v yet: nothing of it is recorded until it is created", r.absent)
 		cli.EachHint(r.absent, func(hint *string) { r.notes.line("hint: %s", *hint) })
 	}
-	shown := progress.Show(ctx, r.liveLine())
+	shown := r.connection.Progress.Show(ctx, r.progressLine())
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	noted := make(chan struct{})

@@ -27,6 +27,23 @@ func (r *recording) startLine() string {
 	return fmt.Sprintf("recording %s of %s to %s; %s", where, r.connection.Endpoint(), to, r.redaction.Text())
 }
 
+// progressLine returns the text that is shown while it records: on a terminal what liveLine returns, elsewhere how much
+// has been read, until all has.
+func (r *recording) progressLine() func(context.Context) string {
+	if r.terminal {
+		return r.liveLine()
+	}
+	return func(context.Context) string {
+		select {
+		case <-r.recorder.Started():
+			return ""
+		default:
+			stats := r.recorder.Stats()
+			return fmt.Sprintf("reading: %d of %s", stats.Watching, cli.Plural(max(stats.Streams, len(r.selections)), "kind"))
+		}
+	}
+}
+
 // liveLine returns the text that is shown while it records.
 func (r *recording) liveLine() func(context.Context) string {
 	rate := rateMeter{at: r.began}
