@@ -50,6 +50,8 @@ type Choice struct {
 	// All chooses all kinds; else those that workloads consist of and depend on, Events, and custom resources with
 	// their definitions.
 	All bool
+	// Also are kinds that are chosen besides, if the server has them.
+	Also []schema.GroupResource
 	// Namespaces are those of namespaced kinds; none is all.
 	Namespaces []string
 	// Labels and Fields select among namespaced objects other than Events: what controllers need besides is of no use
@@ -62,6 +64,9 @@ type Choice struct {
 func Choose(kinds *cluster.Kinds, c Choice) []Selection {
 	var out []Selection
 	workloads := workloadResources()
+	for _, resource := range c.Also {
+		workloads[resource] = true
+	}
 	for _, kind := range kinds.All() {
 		resource := kind.GroupResource()
 		sameAsCore := resource == schema.GroupResource{Group: "events.k8s.io", Resource: "events"}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -48,6 +49,8 @@ func TestChoose(t *testing.T) {
 		}, []string{"leases.coordination.k8s.io@??", "events.events.k8s.io@??", "roles.rbac.authorization.k8s.io@??"}, 1},
 		{"all kinds", Choice{All: true}, []string{"leases.coordination.k8s.io@??", "roles.rbac.authorization.k8s.io@??", "events@??"},
 			[]string{"events.events.k8s.io@??", "tokenreviews.authentication.k8s.io@??"}, 1},
+		{"more kinds", Choice{Also: []schema.GroupResource{{Group: "coordination.k8s.io", Resource: "leases"}, {Group: "*", Resource: "*"}}},
+			[]string{"leases.coordination.k8s.io@??", "pods@??"}, []string{"roles.rbac.authorization.k8s.io@??"}, 1},
 		{"two namespaces, by labels and fields", Choice{Namespaces: []string{"a", "b"}, Labels: "l=1", Fields: "f=2"}, []string{
 			"pods@a?l=1?f=2", "pods@b?l=1?f=2", "widgets.example.com@a?l=1?f=2", "events@a??", "nodes@??",
 			"namespaces@??metadata.name=a", "namespaces@??metadata.name=b",

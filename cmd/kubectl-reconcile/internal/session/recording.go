@@ -109,7 +109,11 @@ func (r *recording) start(ctx context.Context, session *runlocal.Session, out *O
 		if err != nil {
 			return nil, err
 		}
-		return recorder.Choose(kinds, recorder.Choice{Namespaces: r.o.Record.Namespaces}), nil
+		choice := recorder.Choice{Namespaces: r.o.Record.Namespaces}
+		for _, c := range r.o.Target.Controllers() { // to be replayed with all that they see
+			choice.Also = append(choice.Also, c.Reads...)
+		}
+		return recorder.Choose(kinds, choice), nil
 	}
 	selections, err := r.choose(ctx)
 	if err != nil {
