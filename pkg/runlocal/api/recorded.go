@@ -23,6 +23,9 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	custommetrics "k8s.io/metrics/pkg/apis/custom_metrics"
+	externalmetrics "k8s.io/metrics/pkg/apis/external_metrics"
+	"k8s.io/metrics/pkg/apis/metrics"
 	netutils "k8s.io/utils/net"
 )
 
@@ -116,13 +119,21 @@ func newRecordedKinds(o *Recorded) recordedKinds {
 // find returns the kind of a resource; nil if it was not recorded.
 func (k recordedKinds) find(gr schema.GroupResource) *RecordedResource { return k[StoredAs(gr)] }
 
-// reviews are the groups whose resources are questions to the server, which are answered and not stored.
-var reviews = []string{"authentication.k8s.io", "authorization.k8s.io"}
+// isAnswered reports whether the resources of a group are questions to the server, which are answered and not stored:
+// reviews, and metrics, which are those of simulated pods or none.
+func isAnswered(group string) bool {
+	switch group {
+	case "authentication.k8s.io", "authorization.k8s.io",
+		metrics.GroupName, custommetrics.GroupName, externalmetrics.GroupName:
+		return true
+	}
+	return false
+}
 
 // keep removes from a group what was not recorded. The storage of what is removed has nothing that must be ended: its
 // watches cannot be requested.
 func (k recordedKinds) keep(group string, info *genericapiserver.APIGroupInfo) {
-	if k == nil || slices.Contains(reviews, group) {
+	if k == nil || isAnswered(group) {
 		return
 	}
 	for version, resources := range info.VersionedResourcesStorageMap {

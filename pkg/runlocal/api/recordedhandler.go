@@ -52,7 +52,7 @@ var _ http.Handler = (*recordedHandler)(nil)
 // ServeHTTP implements http.Handler.
 func (h *recordedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := genericapirequest.RequestInfoFrom(r.Context())
-	if !ok || !info.IsResourceRequest || slices.Contains(reviews, info.APIGroup) {
+	if !ok || !info.IsResourceRequest || isAnswered(info.APIGroup) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -156,7 +156,7 @@ func (k recordedKinds) discovery(manager aggregated.ResourceManager) aggregated.
 
 // AddGroupVersion implements aggregated.ResourceManager.
 func (d recordedDiscovery) AddGroupVersion(group string, version apidiscoveryv2.APIVersionDiscovery) {
-	if slices.Contains(reviews, group) {
+	if isAnswered(group) {
 		d.ResourceManager.AddGroupVersion(group, version)
 		return
 	}
