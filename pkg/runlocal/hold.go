@@ -24,6 +24,11 @@ func (s *Session) ReleaseDelayedKey(controller, queue, key string) (putBack func
 	return s.tap.ReleaseDelayedKey(controller, queue, key)
 }
 
+// AddKey adds a key to a queue of a controller, as if the controller had: see tap.Tap.AddKey.
+func (s *Session) AddKey(controller, queue, key string) bool {
+	return s.tap.AddKey(controller, queue, key)
+}
+
 // DropHeldKeys forgets the held keys for which drop reports true: see tap.Tap.DropHeldKeys.
 func (s *Session) DropHeldKeys(drop func(controller, queue, key string) bool) {
 	s.tap.DropHeldKeys(drop)

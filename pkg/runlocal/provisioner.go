@@ -20,10 +20,11 @@ func bindsVolumes(cs []controllers.Controller) bool {
 	})
 }
 
-// startProvisioner starts what makes volumes, for the controller that binds them.
+// startProvisioner starts what makes volumes, for the controller that binds them. On a recording, those that were made
+// are in it.
 func (s *Session) startProvisioner(ctx context.Context, informers clientinformers.SharedInformerFactory,
 	o Options) error {
-	if !bindsVolumes(o.Controllers) {
+	if !bindsVolumes(o.Controllers) || o.API.Recorded != nil {
 		return nil
 	}
 	var err error

@@ -129,7 +129,10 @@ type effect struct {
 	// possible means that another may have made the change, as nothing names the one who did: then the write is not
 	// missing if the controller does not make it.
 	possible bool
-	// reconcile and causes are those of the recorded trace, if there is one.
+	// isTraced is true if the recorded trace has the reconcile that made the change; then queue, reconcile and causes
+	// are those of it.
+	isTraced  bool
+	queue     string
 	reconcile trace.ReconcileID
 	causes    []trace.Cause
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -112,7 +113,7 @@ func isGenerated(obj fields) bool {
 // contentOf returns a copy of the part of an object that a write of that verb sets, without its name and what differs
 // from one run to the next, such as times.
 func contentOf(obj fields, verb Verb) fields {
-	out := fields{}
+	out, name := fields{}, obj.text("metadata", "name")
 	if verb == VerbCreate {
 		obj = requested(obj)
 	}
@@ -120,6 +121,8 @@ func contentOf(obj fields, verb Verb) fields {
 		if status := prune(obj["status"], true); status != nil {
 			sortTexts(status)
 			out["status"] = status
+			maskIssued(out, name)
+			addTransitionTimes(out)
 		}
 		return out
 	}
@@ -145,16 +148,71 @@ func contentOf(obj fields, verb Verb) fields {
 	stripAdmission(out)
 	stripAllocated(out)
 	stripGeneratedSelector(out)
+	maskTaintTimes(out)
+	maskIssued(out, name)
 	return out
 }
 
-// requested returns what the request had that has created an object, by its managedFields: what admission added is
-// others on every cluster. Without managedFields that is not known, and it is the object.
-func requested(obj fields) fields {
-	if owned := inspect.Owned(object(obj)); owned != nil {
-		return owned
+// maskTaintTimes replaces the times of a node's taints by a word, as in a status.
+func maskTaintTimes(obj fields) {
+	for _, taint := range obj.maps("spec", "taints") {
+		if taint["timeAdded"] != nil {
+			taint["timeAdded"] = timeWord
+		}
 	}
-	return obj
+}
+
+// addTransitionTimes gives the conditions of a status a time that have none: the API sets it for a
+// CertificateSigningRequest.
+func addTransitionTimes(obj fields) {
+	for _, condition := range obj.maps("status", "conditions") {
+		if condition["type"] != nil {
+			condition["lastTransitionTime"] = timeWord
+		}
+	}
+}
+
+// issuedWord takes the place of what is issued.
+const issuedWord = "<issued>"
+
+// maskIssued replaces the certificates and tokens that controllers issue, or publish: they depend on the keys of a
+// cluster, and on chance. name is that of the object.
+func maskIssued(obj fields, name string) {
+	for _, at := range []struct {
+		parent, name string
+		issued       bool
+	}{
+		{"status", "certificate", true}, // of a CertificateSigningRequest
+		{"data", "ca.crt", name == rootCAConfigMap || obj.text("type") == accountToken},
+		{"data", "token", obj.text("type") == accountToken},
+	} {
+		if parent, _ := obj[at.parent].(map[string]any); at.issued && parent[at.name] != nil {
+			parent[at.name] = issuedWord
+		}
+	}
+}
+
+// rootCAConfigMap is RootCACertConfigMapName of k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher, and
+// accountToken the type of Secrets with a token.
+const (
+	rootCAConfigMap = "kube-root-ca.crt"
+	accountToken    = string(corev1.SecretTypeServiceAccountToken)
+)
+
+// requested returns what the request had that has created an object, by its managedFields: what admission added is
+// others on every cluster. Without managedFields that is not known, and it is the object. It has the name in any case.
+func requested(obj fields) fields {
+	owned := fields(inspect.Owned(object(obj)))
+	if owned == nil {
+		return obj
+	}
+	metadata, _ := owned["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		owned["metadata"] = metadata
+	}
+	metadata["name"] = obj.text("metadata", "name")
+	return owned
 }
 
 // generatedLabels are what the API sets on a Job with a generated selector, on its pods, and in the selector:
@@ -303,9 +361,13 @@ func stripAdmission(obj fields) {
 	}
 }
 
-// stripAllocated removes from a Service the addresses and ports that the API has allocated, which are others each time.
+// stripAllocated removes from a Service the addresses and ports that the API has allocated, which are others each time,
+// and from a PersistentVolume the version of its claim, which is the one that the binder happened to see.
 func stripAllocated(obj fields) {
 	spec, _ := obj["spec"].(map[string]any)
+	if claim, ok := spec["claimRef"].(map[string]any); ok {
+		delete(claim, "resourceVersion")
+	}
 	if address, ok := spec["clusterIP"].(string); !ok || address == "None" {
 		return
 	}

@@ -64,6 +64,34 @@ metadata:
     fieldsV1: {f:spec: {f:template: {f:spec: {f:containers: {'k:{"name":"main"}': {.: {}, f:name: {}, f:image: {}}}}}}}
 spec: {template: {spec: {containers: [{name: proxy, image: mesh}, {name: main, image: web, env: [{name: A}]}]}}}`,
 		},
+		{
+			reason: "a claim is seen in this version or in that",
+			sent:   `spec: {claimRef: {name: data, uid: u1, resourceVersion: "7"}}`,
+			stored: `spec: {claimRef: {name: data, uid: u1, resourceVersion: "9"}}`,
+		},
+		{
+			reason: "another cluster signs other tokens, and has another root certificate",
+			sent: `
+type: kubernetes.io/service-account-token
+data: {ca.crt: YQ==, namespace: c2hvcA==, token: Yg==}`,
+			stored: `
+type: kubernetes.io/service-account-token
+data: {ca.crt: Yw==, namespace: c2hvcA==, token: ZA==}`,
+		},
+		{
+			reason: "a node is tainted at another time",
+			sent:   `spec: {taints: [{key: a, effect: NoExecute, timeAdded: "2026-01-02T03:04:05Z"}]}`,
+			stored: `spec: {taints: [{key: a, effect: NoExecute, timeAdded: "2026-02-03T04:05:06Z"}]}`,
+		},
+		{
+			reason: "the root certificate is published",
+			sent:   "{metadata: {name: kube-root-ca.crt}, data: {ca.crt: one}}",
+			stored: `
+metadata:
+  name: kube-root-ca.crt
+  managedFields: [{manager: kube-controller-manager, operation: Update, fieldsV1: {f:data: {.: {}, f:ca.crt: {}}}}]
+data: {ca.crt: other}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
@@ -72,6 +100,24 @@ spec: {template: {spec: {containers: [{name: proxy, image: mesh}, {name: main, i
 				t.Errorf("content (-sent +stored):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestIssuedCertificate: each certificate that is issued is another one; that it is, is compared.
+func TestIssuedCertificate(t *testing.T) {
+	one := contentOf(yamlFields(t, `status: {certificate: YQ==, conditions: [{type: Approved}]}`), VerbUpdateStatus)
+	other := contentOf(yamlFields(t, `status: {certificate: Yg==, conditions: [{type: Approved}]}`), VerbUpdateStatus)
+	timed := contentOf(yamlFields(t, `
+status: {certificate: YQ==, conditions: [{type: Approved, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`), VerbUpdateStatus)
+	if diff := cmp.Diff(one, timed); diff != "" {
+		t.Errorf("the API adds the time of a condition, which is compared:\n%s", diff)
+	}
+	none := contentOf(yamlFields(t, `status: {conditions: [{type: Approved}]}`), VerbUpdateStatus)
+	if diff := cmp.Diff(one, other); diff != "" {
+		t.Errorf("two certificates are not the same:\n%s", diff)
+	}
+	if cmp.Equal(one, none) {
+		t.Error("a request with a certificate and one without are the same")
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -48,7 +51,11 @@ var recordedKinds = []replay.Stream{
 	{Group: "apps", Version: "v1", Kind: "ControllerRevision", Resource: "controllerrevisions", Namespaced: true},
 	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, HasStatus: true},
-	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true},
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler", Resource: "horizontalpodautoscalers",
+		Namespaced: true, HasStatus: true},
+	{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass", Resource: "storageclasses"},
+	{Version: "v1", Kind: "PersistentVolume", Resource: "persistentvolumes", HasStatus: true},
+	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "ResourceQuota", Resource: "resourcequotas", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Node", Resource: "nodes", HasStatus: true},
 	{Version: "v1", Kind: "Namespace", Resource: "namespaces", HasStatus: true},
@@ -76,7 +83,7 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 	}
 	times := watchTimes(s.Server())
 	for _, text := range texts {
-		if _, err := s.Apply(ctx, "default", manifest(t, text)); err != nil {
+		if err := applyOrDelete(ctx, t, s, text); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.WaitSettled(ctx); err != nil {
@@ -91,6 +98,20 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 		out.Append(&replay.Record{Type: replay.TypeTrace, Object: line, Time: out.Records[len(out.Records)-1].Time})
 	}
 	return out
+}
+
+// deletion begins a text that names an object to delete, in the place of a manifest.
+const deletion = "delete "
+
+func applyOrDelete(ctx context.Context, t *testing.T, s *runlocal.Session, text string) error {
+	t.Helper()
+	claim, isDeletion := strings.CutPrefix(text, deletion+"persistentvolumeclaim ")
+	if isDeletion {
+		claims := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().PersistentVolumeClaims("default")
+		return claims.Delete(ctx, claim, metav1.DeleteOptions{})
+	}
+	_, err := s.Apply(ctx, "default", manifest(t, text))
+	return err
 }
 
 func manifest(t *testing.T, text string) []runlocal.Manifest {

@@ -139,6 +139,7 @@ func wantedBy(cs []controllers.Controller) func(schema.GroupResource) bool {
 		}
 		for _, gr := range c.Writes {
 			wanted[gr] = wanted[gr] || !slices.Contains(uncompared, gr)
+			all = all || gr.Group == "*"
 		}
 	}
 	return func(gr schema.GroupResource) bool {

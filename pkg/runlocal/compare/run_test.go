@@ -92,6 +92,36 @@ spec:
     spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
 `
 
+// quick is a class whose volumes are made at once, and claim one of them.
+const (
+	quick = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: quick}
+provisioner: kubectl-reconcile.github.io/hostpath
+`
+	claim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: quick, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+)
+
+// scaled has the pods of web, which use half of what they request, use twice of what is wanted.
+const scaled = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 25}}}]
+`
+
+// measured is web with a request of CPU.
+var measured = strings.Replace(web(1, "nginx:1"), "image:", "resources: {requests: {cpu: 100m}}, image:", 1)
+
 // surging is a DaemonSet whose new pods are made beside the old ones, on one node at a time.
 func surging(image string) string {
 	return agent(image) + "  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"
@@ -149,6 +179,15 @@ func TestSame(t *testing.T) {
 		{
 			"quota", []string{"deployment", "replicaset"}, []string{podQuota, web(2, "nginx:1"), web(3, "nginx:1")},
 			"pods are refused, again and again, which the trace has", true,
+		},
+		{
+			"volume", []string{"persistentvolume-binder", "pvc-protection", "pv-protection"},
+			[]string{quick, claim, "delete persistentvolumeclaim data"},
+			"a key of one queue, of which nothing was written, adds one to the other", true,
+		},
+		{
+			"autoscaler", []string{"horizontalpodautoscaling"}, []string{measured, scaled},
+			"what simulated pods use is measured, and the target is of a kind that the controller does not watch", false,
 		},
 	} {
 		for _, traced := range []bool{true, false} {

@@ -64,7 +64,7 @@ func (r *run) reconcileEarly(ctx context.Context) error {
 		}
 		r.noteHeldSince(k, since)
 	}
-	for _, k := range r.timedKeys() {
+	for _, k := range r.timedKeys(horizon) {
 		due := r.last.Add(max(k.due.Sub(r.timelineAt(r.last)), 0))
 		if r.isTooEarly(k.heldKey) || !r.hasEffectSoon(k.heldKey, due) {
 			continue
@@ -242,13 +242,15 @@ func (r *run) hasEffectSoon(k heldKey, since time.Time) bool {
 	return false
 }
 
-// giveChance has the key of an effect reconciled, until the effect is written or there is nothing to reconcile.
+// giveChance has the key of an effect reconciled, until the effect is written or there is nothing to reconcile. A key
+// of which the trace says that it was reconciled is added if need be.
 func (r *run) giveChance(ctx context.Context, ev *event) error {
 	id := keyID{ev.effect.controller, ev.effect.key}
 	if r.isEnded(id) {
 		return nil
 	}
 	r.setMoment(due, ev)
+	added := !ev.effect.isTraced // the recorded controller has looked, maybe at all of its objects
 	for range maxRounds {
 		found := false
 		for _, k := range r.held() {
@@ -265,21 +267,52 @@ func (r *run) giveChance(ctx context.Context, ev *event) error {
 		if r.isPlayed(ev) || r.isEnded(id) {
 			return nil
 		}
+		if !found {
+			var err error
+			if found, err = r.reconcileBefore(ctx, id); err != nil {
+				return err
+			}
+		}
 		if found {
 			continue
 		}
-		due, waiting := r.dueOf(id)
-		if !waiting || due.Sub(r.clock.Now()) > horizon {
-			return nil
-		}
 		if err := r.tryTimed(ctx, id); err != nil || r.isPlayed(ev) {
 			return err
+		}
+		due, waiting := r.dueOf(id)
+		if !waiting && !added {
+			if added = r.session.AddKey(id.controller, ev.effect.queue, id.key); added {
+				continue
+			}
+		}
+		if !waiting || due.Sub(r.clock.Now()) > horizon {
+			return nil
 		}
 		if err := r.waitUntil(ctx, due); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reconcileBefore has the other keys of a controller reconciled that are held, and that no effect follows soon: what
+// they find may add the key that has an effect. It reports whether there were any.
+func (r *run) reconcileBefore(ctx context.Context, id keyID) (found bool, err error) {
+	r.mu.Lock()
+	when, target := r.moment, r.target
+	r.mu.Unlock()
+	r.setMoment(early, nil)
+	defer r.setMoment(when, target)
+	for _, k := range r.held() {
+		if k.controller != id.controller || r.hasEffectSoon(k, target.record.Time) {
+			continue
+		}
+		found = true
+		if err := r.release(ctx, k); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 func (r *run) setMoment(m moment, target *event) {

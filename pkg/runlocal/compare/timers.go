@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -163,9 +164,9 @@ func (r *run) nextTimer() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// timedKeys returns the keys whose timer ends soon, and that are not held.
-func (r *run) timedKeys() []delayedKey {
-	held, latest := r.held(), r.clock.Now().Add(horizon)
+// timedKeys returns the keys whose timer ends within a time, and that are not held.
+func (r *run) timedKeys(within time.Duration) []delayedKey {
+	held, latest := r.held(), r.clock.Now().Add(within)
 	var out []delayedKey
 	for _, k := range r.delayed() {
 		if !k.isRetry && !k.due.After(latest) && !slices.Contains(held, k.heldKey) {
@@ -229,15 +230,15 @@ func (r *run) countSame(k heldKey) int {
 	return n
 }
 
-// tryTimed has a key reconciled whose timer ends soon, as the controller that was recorded may have looked earlier. If
-// it writes something else, it is to look again when the timer ends.
+// tryTimed has a key reconciled that waits for a timer, as the controller that was recorded may have looked earlier, or
+// at other intervals. If it writes something else, it is to look again when the timer ends.
 func (r *run) tryTimed(ctx context.Context, id keyID) error {
 	r.mu.Lock()
 	when, target := r.moment, r.target
 	r.mu.Unlock()
 	r.setMoment(early, nil)
 	defer r.setMoment(when, target)
-	for _, k := range r.timedKeys() {
+	for _, k := range r.timedKeys(math.MaxInt64) {
 		if k.names(id) {
 			if err := r.releaseTimed(ctx, k.heldKey); err != nil {
 				return err

@@ -16,7 +16,7 @@ import (
 type tracedWrites struct {
 	byVersion map[string]*tracedWrite // by resource, namespace/name and version
 	deletions map[string]*tracedWrite // by resource, namespace/name and uid
-	causes    map[trace.ReconcileID][]trace.Cause
+	starts    map[trace.ReconcileID]*trace.Start
 	traced    map[string]bool // controllers
 	refusals  []*event        // writes that the API has refused, in their order
 	newest    uint64          // version that the trace has shown
@@ -52,7 +52,7 @@ type tracedWrite struct {
 func newTracedWrites() *tracedWrites {
 	return &tracedWrites{
 		byVersion: map[string]*tracedWrite{}, deletions: map[string]*tracedWrite{},
-		causes: map[trace.ReconcileID][]trace.Cause{}, traced: map[string]bool{},
+		starts: map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
 	}
 }
 
@@ -67,7 +67,7 @@ func (t *tracedWrites) add(r *replay.Record) {
 		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
 	case *trace.Start:
 		t.traced[e.Controller] = true
-		t.causes[e.Reconcile] = d.Causes
+		t.starts[e.Reconcile] = d
 	case *trace.Request:
 		if !d.IsWrite() || d.DryRun || d.NotSent || d.Recorded != nil {
 			return
@@ -84,7 +84,9 @@ func (t *tracedWrites) add(r *replay.Record) {
 			t.deletions[of+d.UID] = made
 			t.deletions[of] = made
 		}
-		if made.verb != VerbDelete || t.byVersion[of+d.ResourceVersion] == nil {
+		// A write that changes nothing, or that takes the last finalizer of an object that is deleted, is answered with
+		// the version of another one before.
+		if t.byVersion[of+d.ResourceVersion] == nil {
 			t.byVersion[of+d.ResourceVersion] = made
 		}
 	}
@@ -102,7 +104,7 @@ func (t *tracedWrites) addRefusal(r *replay.Record, e *trace.Event, d *trace.Req
 		},
 		stream: &replay.Stream{Group: d.Group, Version: d.Version, Resource: d.Resource, Kind: d.Kind},
 		order:  t.newest, verb: requestVerb(d), generated: d.GenerateName != "",
-		effect:  &effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile, causes: t.causes[e.Reconcile]},
+		effect:  t.effect(effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}),
 		refused: &refusal{code: d.Code, reason: d.Reason, message: d.Message, prefix: d.GenerateName},
 	})
 }
@@ -138,7 +140,13 @@ func (t *tracedWrites) find(ev *event) *effect {
 	if found == nil || found.verb != ev.verb {
 		return nil
 	}
-	out := found.effect
-	out.causes = t.causes[out.reconcile]
-	return &out
+	return t.effect(found.effect)
+}
+
+// effect adds to an effect what the trace has of its reconcile.
+func (t *tracedWrites) effect(of effect) *effect {
+	if start := t.starts[of.reconcile]; start != nil {
+		of.isTraced, of.queue, of.causes = true, start.Queue, start.Causes
+	}
+	return &of
 }

@@ -74,6 +74,19 @@ func TestHeldKeys(t *testing.T) {
 	})
 }
 
+// TestAddKey: a key is added to the queue that is named, as if the controller had.
+func TestAddKey(t *testing.T) {
+	inBubble(t, func(t *testing.T, tap *Tap, _ testQueue, _ *eventLog) {
+		tap.HoldKeys(true)
+		if tap.AddKey("deployment", "other", "a") || tap.AddKey("job", "", "a") {
+			t.Error("a key is added to a queue that is not there")
+		}
+		if !tap.AddKey("deployment", "", "a") || !slices.Equal(heldKeys(tap), []string{"a"}) {
+			t.Errorf("held are %q, and a was added", heldKeys(tap))
+		}
+	})
+}
+
 // TestReleaseDelayedKey: a key is passed on before its delay is over, which it is then, unless it is put back.
 func TestReleaseDelayedKey(t *testing.T) {
 	for _, tc := range []struct {
