@@ -100,7 +100,7 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 	case err != nil:
 		w.beside = true
 		out.Warnf("it is not known whether kube-controller-manager runs: %s; "+
-			"if it does, both write, and undo each other's work", cli.OneLine(err.Error()))
+			"if it does, both write, and undo each other's work", cli.FirstError(err))
 		return nil
 	case first != nil && w.force:
 		w.beside = true
@@ -170,7 +170,7 @@ func managerStarted(holder *lease.Holder) error {
 func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
 	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
-		out.Warnf("looking for a kube-controller-manager without a Lease: %s", cli.OneLine(err.Error()))
+		out.Warnf("looking for a kube-controller-manager without a Lease: %s", cli.FirstError(err))
 	}
 	if len(signs) == 0 {
 		return ctx.Err()

@@ -256,7 +256,7 @@ func (f *follower) warn(err error) error {
 	if f.warned != "" {
 		return nil
 	}
-	f.warned = cli.OneLine("warning: " + err.Error() + "; retrying")
+	f.warned = "warning: " + cli.FirstError(err) + "; retrying"
 	if f.screen != nil {
 		return f.draw()
 	}
