@@ -193,7 +193,8 @@ type Header struct {
 	Start time.Time `json:"start,omitzero"`
 	// Redacted is true if the data of Secrets, and what was named besides, are replaced by placeholders.
 	Redacted bool `json:"redacted,omitempty"`
-	// Options are the flags that chose what to record, for people; nil for none.
+	// Options are the flags that chose what to record, and in a session those that set what single controllers do; nil
+	// for none.
 	Options []string `json:"options,omitempty"`
 	// Imported is what the records were read from, if not from a recording: see the constants. Empty for recordings.
 	Imported Imported `json:"imported,omitempty"`

@@ -25,6 +25,9 @@ import (
 type Options struct {
 	// Controllers are those to run and to compare.
 	Controllers []controllers.Controller
+	// Autoscaling and NodeControllers are the settings that the recorded controllers had.
+	Autoscaling     controllers.Autoscaling
+	NodeControllers controllers.NodeControllerOptions
 	// From is the moment whose state the run begins with; the zero value is the start of the recording.
 	From replay.Moment
 	// Sinks get the trace of the run, and before it that of one that was ended because a controller waited for a timer.
@@ -183,6 +186,7 @@ type run struct {
 	session *runlocal.Session
 	causes  causes
 	timed   bool // as much time passes between events as was recorded, but for whole seconds
+	reckons bool // no pause is skipped: a controller takes down when it has seen what, and reckons from that
 	// deliver makes the API send an event, whose object has times of the run.
 	deliver func(ev *event, object []byte) error
 	// rebase changes an event before it is played, and reports whether it is to be played; nil changes none.
@@ -247,7 +251,10 @@ func newRun(o Options, l *recorded) *run {
 		timers: map[heldKey]timerEnd{}, since: map[heldKey]time.Time{}, rounds: map[heldKey]int{},
 		idle: map[heldKey]int{}, last: l.start,
 		timeline: newTimeline(l.start, o.Clock.Now()),
-		keys:     map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result, hiding: l.hiding,
+		reckons: slices.ContainsFunc(o.Controllers, func(c controllers.Controller) bool {
+			return c.Short == "node-lifecycle"
+		}),
+		keys: map[keyID]*keyState{}, objects: map[objectID]*objectState{}, result: l.result, hiding: l.hiding,
 	}
 	r.hiding.learned = map[string]string{} // by the run before, if there was one
 	r.result.Controllers = shortNames(o.Controllers)
@@ -332,6 +339,8 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	sinks := append([]trace.Sink{&r.causes}, r.options.Sinks...)
+	nodeControllers := r.options.NodeControllers
+	nodeControllers.HeldLoops = true
 	stalled := time.AfterFunc(maxStall, func() { cancel(&StalledError{"starting the controllers"}) })
 	r.session, err = runlocal.Start(ctx, runlocal.Options{
 		API: api.Options{Objects: objects, Recorded: &api.Recorded{
@@ -341,6 +350,7 @@ func (r *run) play(ctx context.Context) (*Result, error) {
 			},
 		}},
 		Controllers: r.options.Controllers, Workers: 1, NoScheduling: true, HoldKeys: true,
+		Autoscaling: r.options.Autoscaling, NodeControllers: nodeControllers,
 		Recorder:  trace.NewRecorder(clock.RealClock{}, sinks...),
 		ListOrder: r.listOrder(),
 	})

@@ -184,10 +184,18 @@ func (r *run) release(ctx context.Context, k heldKey) error {
 			return nil
 		}
 	}
+	r.releaseLoops(k)
 	if err := r.waitHeld(ctx, "reconciling %q by %s", k.key, k.controller); err != nil {
 		return err
 	}
 	return r.playError()
+}
+
+// releaseLoops lets the loops go on of the controller of a key that was released: podgc takes keys in its loop.
+func (r *run) releaseLoops(k heldKey) {
+	if k.queue != tap.LoopQueue {
+		r.session.ReleaseKey(k.controller, tap.LoopQueue, "")
+	}
 }
 
 func (r *run) playError() error {

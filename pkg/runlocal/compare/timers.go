@@ -45,6 +45,9 @@ func (r *run) passTime(ctx context.Context, ev *event) error {
 		until := due
 		next, waiting := r.nextTimer()
 		waiting = waiting && next.Sub(r.clock.Now()) <= r.options.MaxWait
+		if r.reckons && (!waiting || next.After(due)) {
+			next, waiting = due, true
+		}
 		if waiting && !r.timed {
 			return errTimed
 		}
@@ -207,6 +210,7 @@ func (r *run) releaseTimed(ctx context.Context, k heldKey) error {
 	if !ok {
 		return nil
 	}
+	r.releaseLoops(k)
 	if err := r.waitHeld(ctx, "reconciling %q by %s", k.key, k.controller); err != nil {
 		return err
 	}

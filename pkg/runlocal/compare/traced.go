@@ -3,7 +3,9 @@ package compare
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,8 +16,8 @@ import (
 
 // tracedWrites are the writes of a recorded trace.
 type tracedWrites struct {
-	byVersion map[string]*tracedWrite // by resource, namespace/name and version
-	deletions map[string]*tracedWrite // by resource, namespace/name and uid
+	byVersion map[string]*tracedWrite   // by resource, namespace/name and version
+	deletions map[string][]*tracedWrite // by resource, namespace/name and uid, in their order
 	starts    map[trace.ReconcileID]*trace.Start
 	traced    map[string]bool // controllers
 	refusals  []*event        // writes that the API has refused, in their order
@@ -46,12 +48,13 @@ func (f *refusal) answer() answer {
 
 type tracedWrite struct {
 	effect
-	verb Verb
+	verb  Verb
+	began time.Time
 }
 
 func newTracedWrites() *tracedWrites {
 	return &tracedWrites{
-		byVersion: map[string]*tracedWrite{}, deletions: map[string]*tracedWrite{},
+		byVersion: map[string]*tracedWrite{}, deletions: map[string][]*tracedWrite{},
 		starts: map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
 	}
 }
@@ -78,11 +81,16 @@ func (t *tracedWrites) add(r *replay.Record) {
 			return
 		}
 		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
-		made := &tracedWrite{effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}, requestVerb(d)}
+		made := &tracedWrite{
+			effect: effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}, verb: requestVerb(d),
+			began: e.Time.Add(-time.Duration(d.Latency)),
+		}
 		of := tracedName(&d.Object)
 		if made.verb == VerbDelete {
-			t.deletions[of+d.UID] = made
-			t.deletions[of] = made
+			t.deletions[of+d.UID] = append(t.deletions[of+d.UID], made)
+			if d.UID != "" {
+				t.deletions[of] = append(t.deletions[of], made)
+			}
 		}
 		// A write that changes nothing, or that takes the last finalizer of an object that is deleted, is answered with
 		// the version of another one before.
@@ -133,14 +141,24 @@ func (t *tracedWrites) find(ev *event) *effect {
 	of := tracedName(&id)
 	found := t.byVersion[of+ev.record.ResourceVersion]
 	if ev.verb == VerbDelete && (found == nil || found.verb != VerbDelete) {
-		if found = t.deletions[of+ev.record.UID]; found == nil {
-			found = t.deletions[of]
+		if found = lastBefore(t.deletions[of+ev.record.UID], ev.record.Time); found == nil {
+			found = lastBefore(t.deletions[of], ev.record.Time)
 		}
 	}
 	if found == nil || found.verb != ev.verb {
 		return nil
 	}
 	return t.effect(found.effect)
+}
+
+// lastBefore returns the last write that had begun at a time; nil if there is none.
+func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
+	for _, made := range slices.Backward(writes) {
+		if at.IsZero() || !made.began.After(at) {
+			return made
+		}
+	}
+	return nil
 }
 
 // effect adds to an effect what the trace has of its reconcile.

@@ -152,11 +152,15 @@ func (h NodeControllerOptions) terminatedPods() int {
 // buildPodGarbageCollector does what NewPodGC does, which takes no periods.
 func buildPodGarbageCollector(ctx context.Context, e environment) (runFunc, error) {
 	core := e.informers.Core().V1()
+	period := cmp.Or(e.nodeControllers.podGCPeriod, podGCPeriod)
+	if e.nodeControllers.HeldLoops {
+		period = heldLoopPeriod
+	}
 	c := podgc.NewPodGCInternal(
 		ctx, e.client, core.Pods(), core.Nodes(), e.nodeControllers.terminatedPods(),
-		cmp.Or(e.nodeControllers.podGCPeriod, podGCPeriod), cmp.Or(e.nodeControllers.podGCQuarantine, podGCQuarantine),
+		period, cmp.Or(e.nodeControllers.podGCQuarantine, podGCQuarantine),
 	)
-	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
+	run := func(ctx context.Context, _ int) { c.Run(e.nodeControllers.loops(ctx, e.tap)) }
 	return run, tap.SwapQueue(e.tap, c, "nodeQueue", stringKey)
 }
 

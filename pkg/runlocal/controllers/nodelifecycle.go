@@ -33,11 +33,26 @@ type NodeControllerOptions struct {
 	// --terminated-pod-gc-threshold; 0 is 12500, and with less than 0 none is deleted.
 	TerminatedPods int
 
+	// HeldLoops has the loops of node-lifecycle and podgc wait before each iteration until it is released, as
+	// tap.Controller.HeldTimerLoops does; MonitorPeriod has no effect then.
+	HeldLoops bool
+
 	// podGCQuarantine is how long a node must be gone before its pods are deleted, podGCPeriod how often podgc checks;
 	// 0 is podgc's default.
 	podGCQuarantine, podGCPeriod time.Duration
 	// evictionClock times the deletion of pods that tolerate a taint for a while; nil is the real clock.
 	evictionClock clock.WithDelayedExecution
+}
+
+// heldLoopPeriod is the pause between iterations with HeldLoops.
+const heldLoopPeriod = time.Millisecond
+
+// loops returns a context for the Run of a controller that works in loops.
+func (h NodeControllerOptions) loops(ctx context.Context, c *tap.Controller) context.Context {
+	if h.HeldLoops {
+		return c.HeldTimerLoops(ctx)
+	}
+	return c.TimerLoops(ctx)
 }
 
 // podAndNodeResources is what most of these controllers read.
@@ -85,6 +100,9 @@ func (h NodeControllerOptions) lifecycleConfig() kcmconfig.NodeLifecycleControll
 	c.NodeMonitorPeriod.Duration, c.NodeMonitorGracePeriod.Duration = h.MonitorPeriod, h.GracePeriod
 	lifecycleconfig.RecommendedDefaultNodeLifecycleControllerConfiguration(&c)
 	c.NodeEvictionRate = cmp.Or(h.EvictionRate, evictionRate)
+	if h.HeldLoops {
+		c.NodeMonitorPeriod.Duration = heldLoopPeriod
+	}
 	return c
 }
 
@@ -108,7 +126,7 @@ func buildNodeLifecycle(ctx context.Context, e environment) (runFunc, error) {
 	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, _ int) { c.Run(e.tap.TimerLoops(ctx)) }
+	run := func(ctx context.Context, _ int) { c.Run(e.nodeControllers.loops(ctx, e.tap)) }
 	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.text)
 }
 

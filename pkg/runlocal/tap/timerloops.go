@@ -21,19 +21,34 @@ func (c *Controller) TimerLoops(ctx context.Context) context.Context {
 	if !c.tap.recording() {
 		return ctx
 	}
-	return &timerLoopContext{ctx, c}
+	return &timerLoopContext{Context: ctx, c: c}
+}
+
+// HeldTimerLoops is TimerLoops for loops whose iterations, after the first of each, are held as Tap.HoldKeys holds
+// keys: those that wait are one held key, which is empty, of a queue with the name LoopQueue. For loops with a short
+// period: one that does not wait yet counts as running.
+func (c *Controller) HeldTimerLoops(ctx context.Context) context.Context {
+	if !c.tap.recording() {
+		return ctx
+	}
+	gate := &loopGate{tap: c.tap, opened: make(chan struct{})}
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.queues = append(c.queues, gate)
+	return &timerLoopContext{ctx, c, gate}
 }
 
 // timerLoopContext is the context that TimerLoops returns.
 type timerLoopContext struct {
 	context.Context
-	c *Controller
+	c    *Controller
+	gate *loopGate // nil if iterations are not held
 }
 
 // Done implements context.Context.
 func (t *timerLoopContext) Done() <-chan struct{} {
 	if calledByTimerLoop() {
-		t.c.nextIteration(t.Err() == nil)
+		t.nextIteration()
 	}
 	return t.Context.Done()
 }
@@ -66,18 +81,92 @@ type iteration struct {
 var timerLoopLabels = pprof.Labels("kubectl-reconcile", "timer loop")
 
 // nextIteration ends the iteration of the calling goroutine; if there is none it begins one, unless the loop's context
-// has ended.
-func (c *Controller) nextIteration(running bool) {
-	if t := currentActivity().iteration; t != nil {
-		t.labels.end()
-		t.end()
-		return
+// has ended. The goroutine of a loop that is held keeps the labels of its last iteration until the next.
+func (t *timerLoopContext) nextIteration() {
+	if last := currentActivity().iteration; last != nil {
+		ended := last.end()
+		if t.gate == nil || t.Err() != nil {
+			last.labels.end()
+			return
+		}
+		if ended {
+			return
+		}
+		t.gate.wait(t.Context)
+		last.labels.end()
 	}
-	if running {
-		t := &iteration{c: c, began: c.tap.clock.Now()}
-		t.labels = (&activity{controller: c, iteration: t}).enter(timerLoopLabels)
+	if t.Err() == nil {
+		one := &iteration{c: t.c, began: t.c.tap.clock.Now()}
+		one.labels = (&activity{controller: t.c, iteration: one}).enter(timerLoopLabels)
 	}
 }
+
+// LoopQueue is the name of the queue of HeldTimerLoops.
+const LoopQueue = "timer loops"
+
+// loopGate holds the iterations of a controller's timer loops. It acts as a queue with one key.
+type loopGate struct {
+	tap *Tap
+
+	mu      sync.Mutex    // guards the rest; no other lock is taken under it
+	opened  chan struct{} // closed to let those go on that wait
+	waiting int           // loops
+	running int           // loops that were let go on, and have not come back
+}
+
+var _ observedQueue = (*loopGate)(nil)
+
+// wait returns when the next iteration may begin, or when ctx has ended.
+func (g *loopGate) wait(ctx context.Context) {
+	g.mu.Lock()
+	g.running = max(g.running-1, 0)
+	if !g.tap.holding.Load() {
+		g.mu.Unlock()
+		return
+	}
+	g.waiting++
+	opened := g.opened
+	g.mu.Unlock()
+	select {
+	case <-opened:
+	case <-ctx.Done():
+	}
+}
+
+// state implements observedQueue.
+func (g *loopGate) state(time.Time) QueueState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := QueueState{Queue: LoopQueue, Running: g.running}
+	if g.waiting > 0 {
+		s.Queued, s.Held = 1, []HeldKey{{}}
+	}
+	return s
+}
+
+// queueName is the name of the queue in the state.
+func (*loopGate) queueName() string { return LoopQueue }
+
+// release implements observedQueue.
+func (g *loopGate) release(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if key != "" || g.waiting == 0 {
+		return false
+	}
+	close(g.opened)
+	g.opened, g.running, g.waiting = make(chan struct{}), g.running+g.waiting, 0
+	return true
+}
+
+// releaseAll implements observedQueue.
+func (g *loopGate) releaseAll() { g.release("") }
+
+// drain implements observedQueue: loops end with their context.
+func (*loopGate) drain() {}
+
+// gateOpened implements observedQueue: loops are not gated.
+func (*loopGate) gateOpened() {}
 
 // beginReconcile returns the reconcile of the iteration, and begins it if it has not begun; nil after the end.
 func (t *iteration) beginReconcile() *reconcile {
@@ -100,10 +189,11 @@ func (t *iteration) begunReconcile() *reconcile {
 	return t.reconcile
 }
 
-// end ends the iteration and its reconcile. It may be called more than once.
-func (t *iteration) end() {
+// end ends the iteration and its reconcile, and reports whether it had not ended. It may be called more than once.
+func (t *iteration) end() (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	ended = !t.over
 	if r := t.reconcile; r != nil {
 		r.failIfReported()
 		end, _ := r.end(t.c.tap.clock.Now(), false)
@@ -111,6 +201,7 @@ func (t *iteration) end() {
 		t.c.asyncWork.Add(-1)
 	}
 	t.reconcile, t.over = nil, true
+	return ended
 }
 
 // workingReconcile returns the reconcile that the goroutine works for; nil if there is none. In a timer loop it begins

@@ -93,6 +93,39 @@ func TestTurnsAreReconciles(t *testing.T) {
 	}
 }
 
+// TestHeldTimerLoops: the first iteration of a loop is free, and each other one waits until it is released.
+func TestHeldTimerLoops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tap, _ := recording()
+		tap.HoldKeys(true)
+		c := tap.Controller("podgc")
+		ctx, cancel := context.WithCancel(t.Context())
+		n, done := 0, make(chan struct{})
+		go func() {
+			defer close(done)
+			wait.UntilWithContext(c.HeldTimerLoops(c.Context(ctx)), func(context.Context) { n++ }, time.Millisecond)
+		}()
+		for want := 1; want < 4; want++ {
+			time.Sleep(time.Second)
+			if n != want {
+				t.Errorf("%d iterations have run, want %d", n, want)
+			}
+			if got := heldKeys(tap); len(got) != 1 || got[0] != "" {
+				t.Errorf("held are %q", got)
+			}
+			if tap.ReleaseKey("podgc", LoopQueue, "a") || !tap.ReleaseKey("podgc", LoopQueue, "") {
+				t.Error("another key than the empty one is released, or not that")
+			}
+			if tap.State().IdleButHeld() {
+				t.Error("a loop that goes on is work to do")
+			}
+		}
+		synctest.Wait()
+		cancel()
+		<-done
+	})
+}
+
 func TestTurnsTakeTheirGoroutinesAlong(t *testing.T) {
 	sink := timerLoop(t, func(ctx context.Context, _ *Controller) {
 		done := make(chan struct{})

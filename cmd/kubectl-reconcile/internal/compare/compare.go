@@ -82,6 +82,10 @@ func (f *Flags) Run(
 	for i, c := range selected {
 		names[i] = c.Short
 	}
+	autoscaling, nodeControllers, err := session.Settings(recording.Header())
+	if err != nil {
+		return fmt.Errorf("reading the options of the recording: %w", err)
+	}
 	what := "running " + strings.Join(names, ", ") + " on the recording"
 	var played, all atomic.Int64
 	text := func(context.Context) string {
@@ -89,7 +93,7 @@ func (f *Flags) Run(
 	}
 	result, again, err := runTwice(ctx, streams, text, func() (*compare.Result, error) {
 		return compare.Run(ctx, recording, compare.Options{
-			Controllers: selected, From: view.At,
+			Controllers: selected, From: view.At, Autoscaling: autoscaling, NodeControllers: nodeControllers,
 			Progress: func(n, of int) { played.Store(int64(n)); all.Store(int64(of)) },
 		})
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/recordfile"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/telemetry"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -54,6 +55,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags.DurationVar(&f.podReadyAfter, "pod-ready-after", 200*time.Millisecond,
 		"how long a simulated pod runs before it is ready")
 	f.addControllerFlags(flags)
+	f.Record.settings = func() []string { return controllerSettings(flags) }
 	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this `file` too, as JSON, one event a line")
 	f.Record.addTo(cmd)
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
@@ -86,6 +88,18 @@ func (f *Flags) addControllerFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.NodeControllers.TerminatedPods, "terminated-pod-gc-threshold", 0,
 		"how many pods that have ended podgc keeps; "+
 			"0 is 12500, what kube-controller-manager has, and less than 0 is all")
+}
+
+// controllerSettings returns the flags of addControllerFlags that were given.
+func controllerSettings(given *pflag.FlagSet) (out []string) {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(Flags).addControllerFlags(known)
+	given.Visit(func(flag *pflag.Flag) {
+		if known.Lookup(flag.Name) != nil {
+			out = append(out, "--"+flag.Name+"="+flag.Value.String())
+		}
+	})
+	return out
 }
 
 // Validate returns an error for values that make no sense.
@@ -149,6 +163,8 @@ type RecordFlags struct {
 	path   string
 	redact recordfile.RedactFlags
 	force  bool
+	// settings returns the flags that set what single controllers do.
+	settings func() []string
 }
 
 // forceFlag is not named force: that of run lets controllers write beside others.
@@ -182,7 +198,17 @@ func (f *RecordFlags) ToRecording() (*Recording, error) {
 		return nil, nil
 	}
 	redaction, err := f.redact.ToRedaction()
-	return &Recording{path: f.path, force: f.force, redaction: redaction}, err
+	return &Recording{path: f.path, force: f.force, redaction: redaction, settings: f.settings()}, err
+}
+
+// Settings returns what the header of a recording says of the settings of controllers.
+func Settings(header replay.Header) (controllers.Autoscaling, controllers.NodeControllerOptions, error) {
+	var f Flags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true // other options
+	f.addControllerFlags(flags)
+	err := flags.Parse(header.Options)
+	return f.Autoscaling, f.NodeControllers, err
 }
 
 // RateFlags say how fast controllers may send requests, and how often they get all objects again.

@@ -28,6 +28,7 @@ type Recording struct {
 	path      string
 	force     bool // an existing file is replaced
 	redaction recordfile.Redaction
+	settings  []string // flags that set what single controllers do
 }
 
 // recording is the file of --record: what the API of the session says about objects, and the trace.
@@ -55,7 +56,7 @@ func openRecording(o *Options, fail context.CancelCauseFunc) (*recording, error)
 	r := &recording{o: o, fail: fail, file: file, done: make(chan struct{})}
 	header := replay.Header{
 		Tool: "kubectl-reconcile " + cli.Version(), Start: o.Clock.Now().UTC(), Redacted: redactor != nil,
-		Options: o.Record.redaction.Options(),
+		Options: append(o.Record.redaction.Options(), o.Record.settings...),
 	}
 	if !o.onCluster() {
 		header.Server = api.KubernetesVersion()
