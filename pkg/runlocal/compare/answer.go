@@ -41,7 +41,7 @@ func (r *run) judge(ev *event, timed bool) {
 		k.result.Merged++
 	case timed:
 		k.result.ByTimer = append(k.result.ByTimer, recordedWrite(ev, true))
-	case ev.verb == VerbUpdateStatus && r.isPassing(k, ev):
+	case ev.verb == VerbUpdateStatus && (r.isPassing(k, ev) || r.isGoneSoon(ev)):
 		k.result.Same++
 		k.result.Merged++
 	default:
@@ -65,6 +65,14 @@ func (r *run) isPassing(k *keyState, ev *event) bool {
 	return slices.ContainsFunc(k.effects, func(later *event) bool {
 		return later != ev && !later.played && later.verb == VerbUpdateStatus && later.objectID() == ev.objectID() &&
 			(later.soonAfter(ev) || contentText(later.content) == current)
+	})
+}
+
+// isGoneSoon reports whether the object of a status is deleted soon after it: so the status is one in between, without a
+// last one. r.mu must be held.
+func (r *run) isGoneSoon(ev *event) bool {
+	return slices.ContainsFunc(r.object(ev.objectID()).coming, func(later *event) bool {
+		return later.position > ev.position && later.isDeletion() && later.soonAfter(ev)
 	})
 }
 
@@ -139,6 +147,13 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if w.verb != VerbCreate && r.changesNothing(w) {
 		return answer{name: w.object.Name}
 	}
+	if end := r.endOf(w); end != nil {
+		return answer{finish: func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.playEvent(end)
+		}}
+	}
 	effects := k.effects
 	if unknown := r.keys[keyID{w.controller, ""}]; unknown != nil && w.key != "" {
 		effects = slices.Concat(effects, unknown.effects)
@@ -154,6 +169,9 @@ func (r *run) answer(_ context.Context, w *write) answer {
 		return r.accept(w, ev, found == merged)
 	case premature:
 		k.early++
+		if w.object.Resource == "namespaces" { // its controller tries again without end after a conflict
+			return forbidden(refusedEarly)
+		}
 		return conflict(refusedEarly)
 	case otherChoice:
 		if r.areAlike(w.objectID(), ev.objectID()) {
@@ -166,6 +184,9 @@ func (r *run) answer(_ context.Context, w *write) answer {
 			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
 		}
 	case different:
+		if w.verb == VerbUpdateStatus && r.isGoneSoon(ev) {
+			return r.accept(w, ev, true)
+		}
 		if r.moment == due && r.isOtherNode(w, ev) {
 			ev.otherChoice = true
 			return conflict(refusedNode)
@@ -185,6 +206,18 @@ func (r *run) answer(_ context.Context, w *write) answer {
 		k.ended = true
 	}
 	return forbidden(refusedDifferent)
+}
+
+// endOf returns the recorded end of a deletion that a write leads to, as it takes the last finalizer; nil if it does not,
+// or if something else is to happen to the object before. Such an end is an input. r.mu must be held.
+func (r *run) endOf(w *write) *event {
+	object := r.object(w.objectID())
+	isLast := w.verb == VerbUpdate && object.current.isDeleting() && w.content.at("metadata", "finalizers") == nil &&
+		(w.object.Resource != "namespaces" || w.content.at("spec", "finalizers") == nil)
+	if !isLast || len(object.coming) == 0 || !object.coming[0].isDeletion() || object.coming[0].effect != nil {
+		return nil
+	}
+	return object.coming[0]
 }
 
 // scaled returns the content of an object with another number of replicas. r.mu must be held.

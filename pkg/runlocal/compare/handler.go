@@ -52,6 +52,8 @@ type answer struct {
 	response *memoryResponse
 	// pass has the API do what was requested.
 	pass bool
+	// finish, if it is not nil, is called once the API has tried the write, whose answer is that of the API.
+	finish func()
 }
 
 // maxBody bounds the body of a request, as the API server does.
@@ -69,6 +71,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !ok || !info.IsResourceRequest || !isWrite(info.Verb) || req.URL.Query().Has("dryRun") {
 		h.next.ServeHTTP(w, req)
 		return
+	}
+	if info.Resource == "namespaces" && info.APIGroup == "" { // a namespace is said to be in itself
+		itself := *info
+		itself.Namespace = ""
+		info = &itself
 	}
 	from, ours := h.who(req)
 	isCompared := isCompared(info)
@@ -110,6 +117,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	case a.response != nil:
 		a.response.copyTo(w)
+		return
+	case a.finish != nil:
+		tried := h.dryRun(req, body)
+		if !tried.isError() {
+			a.finish()
+		}
+		tried.copyTo(w)
 		return
 	case a.refused != "" || a.name == "":
 		respond(w, a)

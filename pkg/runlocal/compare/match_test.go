@@ -97,3 +97,25 @@ status: {phase: `+phase+`}
 		}
 	}
 }
+
+// TestLastStatus: what the last status of an object says depends on when its controller looks, if it is gone a moment
+// later.
+func TestLastStatus(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for gone, want := range map[time.Duration]int{500 * time.Millisecond: 0, 5 * time.Second: 1} {
+		stream := &replay.Stream{Group: "apps", Version: "v1", Resource: "replicasets"}
+		at := func(position int, typ replay.Type, after time.Duration) *event {
+			return &event{position: position, stream: stream, record: &replay.Record{
+				Type: typ, Namespace: "shop", Name: "web", Time: began.Add(after)}}
+		}
+		status := at(1, replay.TypeModified, 0)
+		status.verb, status.effect = VerbUpdateStatus, &effect{controller: "replicaset", key: "shop/web"}
+		r := &run{keys: map[keyID]*keyState{}, objects: map[objectID]*objectState{}}
+		r.object(status.objectID()).coming = []*event{status, at(2, replay.TypeDeleted, gone)}
+		r.judge(status, false)
+		result := r.key(keyID{"replicaset", "shop/web"}).result
+		if len(result.Missing) != want || result.Merged != 1-want {
+			t.Errorf("gone after %s: %d missing and %d merged, want %d missing", gone, len(result.Missing), result.Merged, want)
+		}
+	}
+}

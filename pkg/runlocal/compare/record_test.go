@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +57,7 @@ var recordedKinds = []replay.Stream{
 	{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass", Resource: "storageclasses"},
 	{Version: "v1", Kind: "PersistentVolume", Resource: "persistentvolumes", HasStatus: true},
 	{Version: "v1", Kind: "PersistentVolumeClaim", Resource: "persistentvolumeclaims", Namespaced: true, HasStatus: true},
+	{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true},
 	{Version: "v1", Kind: "ResourceQuota", Resource: "resourcequotas", Namespaced: true, HasStatus: true},
 	{Version: "v1", Kind: "Node", Resource: "nodes", HasStatus: true},
 	{Version: "v1", Kind: "Namespace", Resource: "namespaces", HasStatus: true},
@@ -105,10 +107,19 @@ const deletion = "delete "
 
 func applyOrDelete(ctx context.Context, t *testing.T, s *runlocal.Session, text string) error {
 	t.Helper()
-	claim, isDeletion := strings.CutPrefix(text, deletion+"persistentvolumeclaim ")
-	if isDeletion {
-		claims := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().PersistentVolumeClaims("default")
-		return claims.Delete(ctx, claim, metav1.DeleteOptions{})
+	client := kubernetes.NewForConfigOrDie(s.Config()).CoreV1()
+	if claim, ok := strings.CutPrefix(text, deletion+"persistentvolumeclaim "); ok {
+		return client.PersistentVolumeClaims("default").Delete(ctx, claim, metav1.DeleteOptions{})
+	}
+	if name, ok := strings.CutPrefix(text, deletion+"namespace "); ok { // its controller waits before it empties it
+		err := client.Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+		for err == nil { // until it is gone
+			_, err = client.Namespaces().Get(ctx, name, metav1.GetOptions{})
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
 	}
 	_, err := s.Apply(ctx, "default", manifest(t, text))
 	return err

@@ -186,6 +186,13 @@ func TestSame(t *testing.T) {
 			"a key of one queue, of which nothing was written, adds one to the other", true,
 		},
 		{
+			"namespace", []string{"namespace"}, []string{
+				"{apiVersion: v1, kind: Namespace, metadata: {name: doomed}}",
+				"{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: doomed}}", "delete namespace doomed",
+			},
+			"all objects of a kind are deleted at once, and the last update ends a deletion", true,
+		},
+		{
 			"autoscaler", []string{"horizontalpodautoscaling"}, []string{measured, scaled},
 			"what simulated pods use is measured, and the target is of a kind that the controller does not watch", false,
 		},

@@ -18,10 +18,12 @@ import (
 type tracedWrites struct {
 	byVersion map[string]*tracedWrite   // by resource, namespace/name and version
 	deletions map[string][]*tracedWrite // by resource, namespace/name and uid, in their order
-	starts    map[trace.ReconcileID]*trace.Start
-	traced    map[string]bool // controllers
-	refusals  []*event        // writes that the API has refused, in their order
-	newest    uint64          // version that the trace has shown
+	// collections are deletions of all objects, by resource and namespace/.
+	collections map[string][]*tracedWrite
+	starts      map[trace.ReconcileID]*trace.Start
+	traced      map[string]bool // controllers
+	refusals    []*event        // writes that the API has refused, in their order
+	newest      uint64          // version that the trace has shown
 }
 
 // refusal is how the API has refused a write.
@@ -50,12 +52,14 @@ type tracedWrite struct {
 	effect
 	verb  Verb
 	began time.Time
+	ended time.Time // of the deletion of a collection, which names no objects; zero for others
 }
 
 func newTracedWrites() *tracedWrites {
 	return &tracedWrites{
 		byVersion: map[string]*tracedWrite{}, deletions: map[string][]*tracedWrite{},
-		starts: map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
+		collections: map[string][]*tracedWrite{},
+		starts:      map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
 	}
 }
 
@@ -86,6 +90,11 @@ func (t *tracedWrites) add(r *replay.Record) {
 			began: e.Time.Add(-time.Duration(d.Latency)),
 		}
 		of := tracedName(&d.Object)
+		if d.Verb == "deletecollection" {
+			made.verb, made.ended = VerbDelete, e.Time
+			t.collections[of] = append(t.collections[of], made)
+			return
+		}
 		if made.verb == VerbDelete {
 			t.deletions[of+d.UID] = append(t.deletions[of+d.UID], made)
 			if d.UID != "" {
@@ -144,6 +153,10 @@ func (t *tracedWrites) find(ev *event) *effect {
 		if found = lastBefore(t.deletions[of+ev.record.UID], ev.record.Time); found == nil {
 			found = lastBefore(t.deletions[of], ev.record.Time)
 		}
+		if found == nil {
+			id.Name = ""
+			found = lastBefore(t.collections[tracedName(&id)], ev.record.Time)
+		}
 	}
 	if found == nil || found.verb != ev.verb {
 		return nil
@@ -151,10 +164,13 @@ func (t *tracedWrites) find(ev *event) *effect {
 	return t.effect(found.effect)
 }
 
-// lastBefore returns the last write that had begun at a time; nil if there is none.
+// lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none.
 func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 	for _, made := range slices.Backward(writes) {
 		if at.IsZero() || !made.began.After(at) {
+			if !made.ended.IsZero() && at.After(made.ended.Add(burst)) {
+				return nil
+			}
 			return made
 		}
 	}

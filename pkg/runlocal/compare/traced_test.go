@@ -12,7 +12,7 @@ import (
 // TestTracedWriters: a write that was answered with what another one had done is not taken for it.
 func TestTracedWriters(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	object := trace.Object{Version: "v1", Resource: "pods", Namespace: "shop", Name: "web", UID: "u1"}
+	object := trace.Object{Version: "v1", Resource: "pods", Namespace: "shop", Name: "webu1", UID: "u1"}
 	writes := newTracedWrites()
 	for i, w := range []struct {
 		controller string
@@ -23,6 +23,8 @@ func TestTracedWriters(t *testing.T) {
 		{"podgc", time.Second, trace.Request{Verb: "patch", Object: object, Code: 200, ResourceVersion: "7"}},
 		{"podgc", 5 * time.Second, trace.Request{
 			Verb: "delete", Object: object, Code: 200, ResourceVersion: "8", Latency: trace.Duration(time.Second)}},
+		{"namespace", 10 * time.Second, trace.Request{Verb: "deletecollection", Object: trace.Object{
+			Version: "v1", Resource: "pods", Namespace: "shop"}, Code: 200, Latency: trace.Duration(time.Second)}},
 	} {
 		line, err := json.Marshal(&trace.Event{
 			Seq: uint64(i + 1), Time: began.Add(w.at), Controller: w.controller, Detail: &w.request})
@@ -33,17 +35,20 @@ func TestTracedWriters(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		reason, version string
+		uid             string
 		verb            Verb
 		after           time.Duration
 		want            string
 	}{
-		{"the first that was answered with the version has made it", "7", VerbUpdate, 0, "job"},
-		{"it was deleted before the controller did so", "9", VerbDelete, 3 * time.Second, ""},
-		{"it was deleted while the controller did so", "9", VerbDelete, 4500 * time.Millisecond, "podgc"},
+		{"the first that was answered with the version has made it", "7", "u1", VerbUpdate, 0, "job"},
+		{"it was deleted before the controller did so", "9", "u1", VerbDelete, 3 * time.Second, ""},
+		{"it was deleted while the controller did so", "9", "u1", VerbDelete, 4500 * time.Millisecond, "podgc"},
+		{"all were deleted", "9", "", VerbDelete, 9500 * time.Millisecond, "namespace"},
+		{"it was deleted long after all were", "9", "", VerbDelete, 12 * time.Second, ""},
 	} {
 		ev := &event{
 			record: &replay.Record{
-				Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: tt.version, Time: began.Add(tt.after)},
+				Namespace: "shop", Name: "web" + tt.uid, UID: tt.uid, ResourceVersion: tt.version, Time: began.Add(tt.after)},
 			stream: &replay.Stream{Version: "v1", Resource: "pods"}, verb: tt.verb,
 		}
 		got := ""
