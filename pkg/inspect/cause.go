@@ -20,6 +20,8 @@ const (
 	Paused CauseType = "Paused"
 	// HeldByQueue: a queue keeps it suspended until there is room for it.
 	HeldByQueue CauseType = "HeldByQueue"
+	// HandedOver: a field leaves it to another controller than that of Kubernetes.
+	HandedOver CauseType = "HandedOver"
 	// ProgressDeadline: a rollout has made no progress for the time that its spec allows.
 	ProgressDeadline CauseType = "ProgressDeadline"
 	// WaitsForDeletion: with the strategy OnDelete, pods are only replaced when they are deleted.
@@ -36,9 +38,13 @@ const (
 	AccessDenied CauseType = "AccessDenied"
 	// WriteRefused: the API server refuses a write of its controller for another reason.
 	WriteRefused CauseType = "WriteRefused"
+	// NameTooLong: what its controller derives from its name is longer than the API allows.
+	NameTooLong CauseType = "NameTooLong"
 	// MissingObject: it needs an object that does not exist. MissingKey: that exists, and lacks a key.
 	MissingObject CauseType = "MissingObject"
 	MissingKey    CauseType = "MissingKey"
+	// MissingBefore: an object that it needs did not exist when that was reported, and does now.
+	MissingBefore CauseType = "MissingBefore"
 
 	// Unschedulable: no node fits a pod. SchedulingGated: it has scheduling gates. NotScheduled: no scheduler has
 	// considered it.
@@ -68,6 +74,8 @@ const (
 	SandboxFailed CauseType = "SandboxFailed"
 	// PodFailed: a pod was evicted, exceeded its deadline or was rejected by its node.
 	PodFailed CauseType = "PodFailed"
+	// ContainerRunsOn: a container of a pod that is to end runs on after another has ended.
+	ContainerRunsOn CauseType = "ContainerRunsOn"
 	// PodStarting: a pod starts, and reports nothing that is wrong.
 	PodStarting CauseType = "PodStarting"
 
@@ -117,6 +125,8 @@ const (
 	// ConditionFailed: a condition reports a failure. StateFailed: another field does.
 	ConditionFailed CauseType = "ConditionFailed"
 	StateFailed     CauseType = "StateFailed"
+	// WarningReported: a component reports a Warning about it, and nothing else tells more.
+	WarningReported CauseType = "WarningReported"
 	// InProgressState: it reports that it is being worked on, and nothing that is wrong.
 	InProgressState CauseType = "InProgressState"
 	// NoStatus: no controller has written its status.

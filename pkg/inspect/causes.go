@@ -74,6 +74,9 @@ func (f *causeFinder) find() {
 	if f.report.NotReady() || f.report.Drifted() {
 		f.fieldFights()
 	}
+	if f.report.NotReady() && !deleting {
+		f.warningReported()
+	}
 	if f.report.NotReady() && len(f.found) == 0 && !deleting {
 		f.add(Cause{
 			Type: StateFailed, Certainty: Likely, Weight: Symptom,
@@ -86,7 +89,7 @@ func (f *causeFinder) find() {
 // is not certain that the controller of the cluster gets the same answer: webhooks and policies may know who asks.
 func (f *causeFinder) tried() {
 	for _, e := range f.observed.Trial.Refused {
-		c := refusal(e.Text)
+		c := f.refusal(e.Text)
 		if c.Type == "" {
 			c = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(e.Text)}
 		}
@@ -225,7 +228,7 @@ func conditionEvidence(c Condition) Evidence {
 func (f *causeFinder) refused(c Condition, reasons ...string) {
 	var out []Cause
 	note := func(message string, e Evidence, certainty Certainty) {
-		cause := refusal(message)
+		cause := f.refusal(message)
 		if cause.Type == "" {
 			cause = Cause{Type: WriteRefused, Weight: General, Detail: firstLine(TrimForbidden(message))}
 		}
@@ -255,6 +258,7 @@ func (f *causeFinder) refused(c Condition, reasons ...string) {
 		}
 	}
 	for _, cause := range out {
+		f.setByDefault(&cause)
 		f.add(cause)
 	}
 }
@@ -265,9 +269,32 @@ func sameReference(a, b *Reference) bool {
 
 // counts notes what an object that counts others lacks of them.
 func (f *causeFinder) counts() {
-	if f.report.NotReady() && f.report.Status.Status != Terminating {
-		f.add(Cause{Type: PodsNotReady, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason})
+	if !f.report.NotReady() || f.report.Status.Status == Terminating {
+		return
 	}
+	c := Cause{Type: PodsNotReady, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason}
+	ready := f.count(0, "status", "readyReplicas")
+	wait := f.count(0, "spec", "minReadySeconds")
+	if wait > 0 && ready >= f.count(1, "spec", "replicas") && f.count(0, "status", "availableReplicas") < ready {
+		c.Weight = General
+		c.Detail = fmt.Sprintf("%d are ready, and count as available %s after", ready, plural(wait, "second"))
+		c.evident("spec.minReadySeconds", fmt.Sprint(wait), nil)
+	}
+	f.add(c)
+}
+
+// handedOver is for an object that a field leaves to another controller.
+func (f *causeFinder) handedOver(field, to string) {
+	c := Cause{
+		Type: HandedOver, Certainty: Likely, Weight: Specific, Detail: to + withSeparator("; ", f.report.Reason),
+	}
+	c.evident(field, to, nil)
+	if w, ok := f.lastStatusWrite(); ok {
+		c.Evidence = append(c.Evidence, Evidence{
+			Source: FromWriter, Name: w.Manager, Text: "wrote the status last", Time: w.Time,
+		})
+	}
+	f.add(c)
 }
 
 // finalizers is for an object that is being deleted. Who removes those of Kubernetes itself, the caller knows.
@@ -284,6 +311,9 @@ func (f *causeFinder) finalizers() {
 // customCauses is for an object of which only conventions are known.
 func (f *causeFinder) customCauses() {
 	if f.report.Unreported() {
+		if f.warningReported(); len(f.found) > 0 {
+			return // what reports it runs
+		}
 		c := Cause{Type: NoStatus, Certainty: Likely, Weight: General, Detail: noStatus}
 		if f.observed.Now.Sub(f.created) < neverSeenAfter {
 			c.Certainty, c.Weight = Possible, Symptom
@@ -296,7 +326,7 @@ func (f *causeFinder) customCauses() {
 		if !c.Bad && (c.Status == "True" || c.Polarity == Neutral || !c.isSummary()) {
 			continue
 		}
-		cause := refusal(c.Message)
+		cause := f.refusal(c.Message)
 		if cause.Type == "" || cause.Type == WriteRefused {
 			cause = Cause{Type: ConditionFailed, Weight: General, Detail: reasonOf(c)}
 		}
@@ -317,9 +347,51 @@ func (f *causeFinder) customCauses() {
 			Detail: cmp.Or(f.report.Reason, f.report.Status.Status),
 		}
 		c.evident("status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
+		for _, field := range []string{"reason", "message"} {
+			text := firstLine(f.text("status", field))
+			if !strings.Contains(text, " ") || strings.Contains(c.Detail, text) {
+				continue // a word for its state
+			}
+			c.Type, c.Weight, c.Detail = StateFailed, General, c.Detail+": "+text
+			c.evident("status."+field, text, nil)
+			break
+		}
 		f.add(c)
 	}
 	f.warnings()
+}
+
+// knownWarnings are the reasons of Warnings about pods that rules know, or that restate what the pod reports.
+var knownWarnings = []string{
+	"FailedScheduling", "NotTriggerScaleUp", "FailedMount", "FailedMapVolume", "FailedAttachVolume",
+	"FailedCreatePodSandBox", "NetworkNotReady", "Failed", "BackOff", "Unhealthy", "ProbeWarning", "InspectFailed",
+	"ErrImageNeverPull", "NodeNotReady", "FailedToRetrieveImagePullSecret",
+}
+
+// warningReported notes the last Warning about an object of which nothing but symptoms is known: an operator or a hook
+// may report by Events alone. One that is older than the state is of the past.
+func (f *causeFinder) warningReported() {
+	if slices.ContainsFunc(f.found, func(c Cause) bool { return c.Weight > Symptom }) {
+		return
+	}
+	for _, e := range f.events {
+		age := f.observed.Now.Sub(e.Last.Time)
+		old := age > time.Hour || f.report.Since != nil && e.Last.Add(time.Minute).Before(f.report.Since.Time)
+		if e.Type != "Warning" || e.Last.IsZero() || old ||
+			f.group+f.kind == "Pod" && slices.Contains(knownWarnings, e.Reason) {
+			continue
+		}
+		c := f.refusal(e.text())
+		if c.Type == "" || c.Type == WriteRefused {
+			c = Cause{Type: WarningReported, Weight: General, Detail: withReason(e.Reason, firstLine(e.text()))}
+		}
+		c.Certainty, c.Evidence, c.Since = Likely, []Evidence{e.evidence()}, &e.First
+		if e.First.IsZero() {
+			c.Since = nil
+		}
+		f.add(c)
+		return
+	}
 }
 
 // warnings adds, as evidence of what was found, the last Warnings of an object whose Events no rule knows.

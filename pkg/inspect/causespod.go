@@ -35,6 +35,7 @@ func (f *causeFinder) podCauses() {
 		for _, c := range containers {
 			f.waitingContainer(c)
 		}
+		f.runsOn(containers)
 	}
 	f.setupEvents(containers)
 	if gate := f.missingGate(); gate != "" && f.condition("ContainersReady").Status == "True" {
@@ -357,6 +358,36 @@ func (f *causeFinder) waitingContainer(c Container) {
 		return
 	}
 	f.add(cause)
+}
+
+// runsOn is for a pod that is to end, of which a container has ended well and another runs on, as a proxy does.
+func (f *causeFinder) runsOn(containers []Container) {
+	if policy := f.text("spec", "restartPolicy"); policy != "Never" && policy != "OnFailure" {
+		return
+	}
+	ended := slices.IndexFunc(containers, func(c Container) bool {
+		return c.Type == MainContainer && c.State == "terminated" && c.ExitCode != nil && *c.ExitCode == 0
+	})
+	if ended < 0 || len(f.found) > 0 {
+		return
+	}
+	last := containers[ended]
+	at := timeAt(f.containerStatus(last).sub("state", "terminated"), "finishedAt")
+	for _, c := range containers {
+		if c.Type != MainContainer || c.State != "running" {
+			continue
+		}
+		cause := Cause{
+			Type: ContainerRunsOn, Certainty: Likely, Weight: Specific, Part: partOf(c), Since: at,
+			Detail: "container " + last.Name + " has ended",
+		}
+		if at == nil || f.observed.Now.Sub(at.Time) < neverSeenAfter {
+			cause.Certainty, cause.Weight = Possible, General
+		}
+		cause.evident(c.stateField("state.running"), "running", nil)
+		cause.evident(last.stateField("state.terminated"), "exit code 0", at)
+		f.add(cause)
+	}
 }
 
 func (f *causeFinder) killedByProbe(c Container) bool {

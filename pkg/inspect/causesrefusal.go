@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -17,6 +19,11 @@ var refusals = []struct {
 	// First those that quote what a webhook or a policy has written, which may be in the words of the others.
 	{WebhookUnreachable, Reference{}, regexp.MustCompile(
 		`failed calling webhook "(?P<name>[^"]+)": (?:failed to call webhook: )?(?P<detail>.*)`)},
+	{MissingObject, Reference{Kind: "Service"}, regexp.MustCompile(
+		`(?P<detail>conversion webhook for [^:]* failed: Post "https://[^./"]+\.(?P<namespace>[^./"]+)\.svc\S*: ` +
+			`service "(?P<name>[^"]+)" not found)`)},
+	{WebhookUnreachable, Reference{}, regexp.MustCompile(
+		`conversion webhook for (?P<name>[^:]+) failed: (?P<detail>.*)`)},
 	{AdmissionDenied, Reference{}, regexp.MustCompile(
 		`admission webhook "(?P<name>[^"]+)" denied the request(?:: (?P<detail>.*))?`)},
 	{AdmissionDenied, admissionPolicy, regexp.MustCompile(
@@ -71,4 +78,43 @@ func refusal(message string) Cause {
 		return c
 	}
 	return Cause{}
+}
+
+var (
+	// tooLong matches a value that is refused because of its length (k8s.io/apimachinery/pkg/util/validation).
+	tooLong = regexp.MustCompile(`(\w[\w.\[\]]*): Invalid value: "([^"]+)": (must be no more than \d+ \w+)`)
+	// amounts matches what a quota counts of a pod that it refuses: "requests.memory=4Gi".
+	amounts = regexp.MustCompile(`\b(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)=`)
+)
+
+// refusal returns the cause of a refusal by its message: that of refusal, or that the object's own name is too long for
+// what its controller derives from it.
+func (f *causeFinder) refusal(message string) Cause {
+	c := refusal(message)
+	name := f.text("metadata", "name")
+	m := tooLong.FindStringSubmatch(message)
+	if c.Type == "" && m != nil && strings.Contains(m[2], name) && 2*len(name) > len(m[2]) {
+		return Cause{Type: NameTooLong, Weight: Specific, Detail: fmt.Sprintf("%s of %q %s", m[1], m[2], m[3])}
+	}
+	return c
+}
+
+// setByDefault adds to the cause of pods that a quota refuses what they ask for although the template does not. A quota
+// refuses pods that do not set what it counts (Constraints of k8s.io/kubernetes/pkg/quota/v1/evaluator/core), and so
+// admission has set it.
+func (f *causeFinder) setByDefault(c *Cause) {
+	requested, _, exceeds := strings.Cut(c.Detail, ", used: ")
+	if c.Type != QuotaExceeded || !exceeds {
+		return
+	}
+	for _, m := range amounts.FindAllStringSubmatch(requested, -1) {
+		sort := cmp.Or(m[1], "requests")
+		for _, container := range f.maps("spec", "template", "spec", "containers") {
+			resources := container.sub("resources")
+			if resources.at(sort, m[2]) == nil && resources.at("limits", m[2]) == nil {
+				c.evident("spec.template.spec.containers[name="+container.text("name")+"].resources."+sort+"."+m[2],
+					"not set: admission sets it, as a LimitRange does by default", nil)
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -131,6 +132,10 @@ func (f *causeFinder) jobCauses() {
 		f.add(c)
 		return
 	}
+	if by := f.text("spec", "managedBy"); by != "" && by != batchv1.JobControllerName {
+		f.handedOver("spec.managedBy", by)
+		return
+	}
 	f.refused(Condition{}, "FailedCreate")
 	f.counts()
 }
@@ -251,9 +256,14 @@ func (f *causeFinder) serviceCauses() {
 	c := Cause{Type: NoAddress, Certainty: Certain, Weight: General, Detail: f.report.Reason}
 	c.evident("status.loadBalancer.ingress", "empty", nil)
 	e, ok := f.events.with("", "SyncLoadBalancerFailed", "CreatingLoadBalancerFailed", "AllocationFailed")
-	if ok {
+	class := f.text("spec", "loadBalancerClass")
+	switch {
+	case ok:
 		c.Weight, c.Detail = Specific, firstLine(e.text())
 		c.Evidence = append(c.Evidence, e.evidence())
+	case class != "":
+		f.handedOver("spec.loadBalancerClass", class)
+		return
 	}
 	f.add(c)
 }
@@ -314,11 +324,15 @@ func (f *causeFinder) namespaceCauses() {
 		if c.Status != "True" || found {
 			continue
 		}
-		f.add(Cause{
-			Type: known.cause, Certainty: Certain, Weight: known.weight, Since: c.Since,
-			Detail:   cmp.Or(shortDiscoveryFailure(firstLine(c.Message)), reasonOf(c)),
-			Evidence: []Evidence{conditionEvidence(c)},
-		})
+		cause := Cause{
+			Type: known.cause, Weight: known.weight,
+			Detail: cmp.Or(shortDiscoveryFailure(firstLine(c.Message)), reasonOf(c)),
+		}
+		if refused := f.refusal(c.Message); refused.Type != "" && known.weight == General {
+			cause = refused // what is in it cannot be read or deleted
+		}
+		cause.Certainty, cause.Since, cause.Evidence = Certain, c.Since, []Evidence{conditionEvidence(c)}
+		f.add(cause)
 	}
 	for _, name := range f.strings("spec", "finalizers") {
 		if name == "kubernetes" {

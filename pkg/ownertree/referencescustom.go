@@ -18,9 +18,12 @@ import (
 
 // isCustom reports whether the kind is one of custom resources, of which nothing is known but what their fields are
 // called.
-func isCustom(kind *cluster.Kind) bool {
-	return kind.Collected() && !scheme.Scheme.IsGroupRegistered(kind.Group) &&
-		kind.Group != "apiextensions.k8s.io" && kind.Group != "apiregistration.k8s.io"
+func isCustom(kind *cluster.Kind) bool { return kind.Collected() && isCustomGroup(kind.Group) }
+
+// isCustomGroup reports whether a group is none of Kubernetes' own.
+func isCustomGroup(group string) bool {
+	return !scheme.Scheme.IsGroupRegistered(group) &&
+		group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io"
 }
 
 // customObject is an object of any kind.
@@ -64,7 +67,10 @@ func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 			if !ok {
 				return nil
 			}
-			r := &fieldReader{kinds: s.named, group: kind.Group, namespace: o.Namespace, out: []reference{defined}}
+			r := &fieldReader{
+				kinds: s.named, group: kind.Group, kind: kind.Kind, namespace: o.Namespace,
+				out: []reference{defined},
+			}
 			for _, field := range sortedKeys(o.fields) {
 				if field != "metadata" && field != "status" {
 					r.value(field, o.fields[field], 0)
@@ -125,9 +131,9 @@ const (
 // name or by a kind without a group, the reference is optional, and so comes to nothing unless there is such an object.
 // Where only the field's name gives the kind, as a Secret, the object may be what makes that.
 type fieldReader struct {
-	kinds            *kindIndex
-	group, namespace string // of the object
-	out              []reference
+	kinds                  *kindIndex
+	group, kind, namespace string // of the object
+	out                    []reference
 }
 
 // certainty is how certain it is that an object needs what a field names.
@@ -159,6 +165,9 @@ func (r *fieldReader) value(field string, value any, depth int) {
 		}
 		if word, ok := refersBy(field); ok {
 			r.ref(field, word, v)
+		} else if field == "dependsOn" && textOf(v, "kind") == "" {
+			own := schema.GroupKind{Group: r.group, Kind: r.kind}
+			r.add(field, own, "", textOf(v, "namespace"), textOf(v, "name"), guessed)
 		}
 		for _, inner := range sortedKeys(v) {
 			r.value(inner, v[inner], depth+1)
@@ -281,7 +290,7 @@ func (r *fieldReader) ref(field, word string, v map[string]any) {
 	switch {
 	case kind != "" && known:
 		r.add(field, schema.GroupKind{Group: group, Kind: kind}, version, namespace, name, must)
-	case r.group == gatewayGroup && kind == "" && hasDefault:
+	case r.group == gatewayGroup && hasDefault && (kind == "" || kind == usual.Kind):
 		r.add(field, usual, "", namespace, name, must)
 	case kind != "":
 		if likely := r.kinds.likely(kind, r.group); likely != nil {

@@ -40,6 +40,8 @@ type RelateOptions struct {
 	NeedsOnly bool
 	// Selected finds, with NeedsOnly, also what the nodes select: the pods of a Service.
 	Selected bool
+	// Guessed finds, with NeedsOnly, also custom resources that custom resources seem to name, if they exist.
+	Guessed bool
 }
 
 // Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of

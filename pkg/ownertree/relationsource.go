@@ -20,9 +20,9 @@ type relationSource struct {
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
 	asked map[*Node]bool
-	// needsOnly and selected are RelateOptions.NeedsOnly and Selected.
-	needsOnly, selected bool
-	named               *kindIndex
+	// needsOnly, selected and guessed are RelateOptions.NeedsOnly, Selected and Guessed.
+	needsOnly, selected, guessed bool
+	named                        *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -47,7 +47,7 @@ func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, o Relate
 		asked[n] = true
 	}
 	return &relationSource{
-		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected,
+		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected, guessed: o.Guessed,
 		named: newKindIndex(g.kinds.All()), builder: &builder{graph: g},
 		interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
@@ -102,7 +102,9 @@ func (s *relationSource) referencesOf(n *Node) []*reference {
 // leavesOut reports whether the reference is not of interest.
 func (s *relationSource) leavesOut(ref *reference) bool {
 	selects := s.selected && ref.match != nil && !ref.optional && !ref.backward
-	return s.needsOnly && !ref.needed() && !selects
+	guessed := s.guessed && ref.optional && !ref.backward && ref.match == nil && ref.to != definition &&
+		isCustomGroup(ref.to.Group)
+	return s.needsOnly && !ref.needed() && !selects && !guessed
 }
 
 // fewObjects is up to how many objects of a kind in a namespace are read one by one, rather than by a list.

@@ -167,17 +167,19 @@ func (d *diagnoser) contents(namespace *ownertree.Node) bool {
 	return stay > 0
 }
 
-// protectedPod is a pod that a budget protects from eviction.
+// protectedPod is a pod that a budget protects from eviction, because that is exhausted or beside another: no pod with
+// two budgets is evicted (k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go).
 type protectedPod struct {
-	name   string
-	budget *budget
+	name          string
+	budget, other *budget
 }
 
-// budget is a PodDisruptionBudget that allows no disruption.
+// budget is a PodDisruptionBudget; exhausted reports that it allows no disruption.
 type budget struct {
 	namespace, name string
 	selector        labels.Selector
 	healthy, wanted int64
+	exhausted       bool
 }
 
 // mostEvicted bounds the pods of a node that are looked at.
@@ -199,7 +201,7 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	var all []*budget
 	target := cluster.Target{Kind: *budgets}
 	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{}, func(obj *unstructured.Unstructured) error {
-		if b := exhausted(obj); b != nil {
+		if b := budgetOf(obj); b != nil {
 			all = append(all, b)
 		}
 		return nil
@@ -218,10 +220,14 @@ func (r *situationReader) evictions(ctx context.Context) error {
 		if seen++; seen > mostEvicted {
 			return errEnoughPods
 		}
-		for _, b := range all {
-			if b.namespace == pod.GetNamespace() && b.selector.Matches(labels.Set(pod.GetLabels())) {
-				r.drained = append(r.drained, protectedPod{pod.GetName(), b})
-			}
+		of := slices.DeleteFunc(slices.Clone(all), func(b *budget) bool {
+			return b.namespace != pod.GetNamespace() || !b.selector.Matches(labels.Set(pod.GetLabels()))
+		})
+		switch {
+		case len(of) > 1:
+			r.drained = append(r.drained, protectedPod{pod.GetName(), of[0], of[1]})
+		case len(of) == 1 && of[0].exhausted:
+			r.drained = append(r.drained, protectedPod{pod.GetName(), of[0], nil})
 		}
 		return nil
 	})
@@ -241,18 +247,20 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	return nil
 }
 
-// exhausted reads a budget; nil if it allows a disruption, or cannot be read.
-func exhausted(obj *unstructured.Unstructured) *budget {
+// budgetOf reads a budget; nil if it cannot be read.
+func budgetOf(obj *unstructured.Unstructured) *budget {
 	var b policyv1.PodDisruptionBudget
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil ||
-		b.Status.DisruptionsAllowed > 0 || b.Status.ObservedGeneration == 0 {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b) != nil {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
 		return nil
 	}
-	return &budget{b.Namespace, b.Name, selector, int64(b.Status.CurrentHealthy), int64(b.Status.DesiredHealthy)}
+	return &budget{
+		b.Namespace, b.Name, selector, int64(b.Status.CurrentHealthy), int64(b.Status.DesiredHealthy),
+		b.Status.DisruptionsAllowed == 0 && b.Status.ObservedGeneration > 0,
+	}
 }
 
 // kind looks a kind up; nil if it is not served.
@@ -269,19 +277,22 @@ func (d *diagnoser) evictionsBlocked(n *ownertree.Node) []inspect.Cause {
 	if n != d.Asked {
 		return nil
 	}
-	pods := map[*budget][]string{}
-	var order []*budget
+	type budgets struct{ first, other *budget }
+	pods := map[budgets][]string{}
+	var order []budgets
 	for _, p := range d.drained {
-		if pods[p.budget] == nil {
-			order = append(order, p.budget)
+		of := budgets{p.budget, p.other}
+		if pods[of] == nil {
+			order = append(order, of)
 		}
-		pods[p.budget] = append(pods[p.budget], p.name)
+		pods[of] = append(pods[of], p.name)
 	}
 	var out []inspect.Cause
-	for _, b := range order {
-		out = append(out, inspect.Cause{
+	for _, of := range order {
+		b := of.first
+		c := inspect.Cause{
 			Type: inspect.EvictionBlocked, Certainty: inspect.Likely, Weight: inspect.Specific,
-			Detail: strings.Join(pods[b][:min(len(pods[b]), 3)], ", "),
+			Detail: strings.Join(pods[of][:min(len(pods[of]), 3)], ", "),
 			Refers: &inspect.Reference{
 				Group: "policy", Kind: "PodDisruptionBudget", Namespace: b.namespace, Name: b.name,
 			},
@@ -289,7 +300,19 @@ func (d *diagnoser) evictionsBlocked(n *ownertree.Node) []inspect.Cause {
 				Source: inspect.FromObject, Name: "PodDisruptionBudget/" + b.name,
 				Text: fmt.Sprintf("allows no disruption: %d pods are healthy, %d must be", b.healthy, b.wanted),
 			}},
-		})
+		}
+		if of.other != nil {
+			c.Certainty = inspect.Certain
+			c.Detail += " has PodDisruptionBudget/" + of.other.name +
+				", too, and no pod with two budgets is ever evicted"
+			c.Evidence = nil
+			for _, b := range []*budget{of.first, of.other} {
+				c.Evidence = append(c.Evidence, inspect.Evidence{
+					Source: inspect.FromObject, Name: "PodDisruptionBudget/" + b.name, Text: "selects " + pods[of][0],
+				})
+			}
+		}
+		out = append(out, c)
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func cordoned(pods int) string {
 		`{apiVersion: v1, kind: Node, metadata: {name: node-1}, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}]}}`,
 		`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, generation: 1}, spec: {selector: {matchLabels: {app: web}}},
 		status: {observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2}}`,
-		`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: allows, generation: 1}, spec: {selector: {}},
+		`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: allows, generation: 1}, spec: {selector: {matchLabels: {app: api}}},
 		status: {observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1}}`,
 	}
 	for i := range pods {

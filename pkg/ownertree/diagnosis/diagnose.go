@@ -150,7 +150,7 @@ func (d *diagnoser) visit(chain []Link) {
 			d.visit(append(slices.Clip(chain), Link{Node: child.Branch.Node, Facts: child.Facts}))
 		}
 	}
-	own = append(own, d.uses(n, status, chain)...)
+	own = append(own, d.uses(n, status, chain, own)...)
 	below = d.causes[before:]
 	d.explain(n, own, below)
 	for _, c := range own {
@@ -166,7 +166,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	if obj := d.objects[n.UID]; obj != nil {
 		report := inspect.Inspect(obj, nil).At(d.now)
 		report.Status = status.Facts.Status
-		o := inspect.Observations{Events: d.events[n], Trial: d.Trials[n.UID], Kind: d.writes[n.Kind], Now: d.now}
+		o := inspect.Observations{Events: d.events[n], Trial: d.trialOf(n), Kind: d.writes[n.Kind], Now: d.now}
 		if name := actsOn(n, status.Facts); name != "" {
 			o.Lease = d.leases[name]
 		}
@@ -179,6 +179,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 		out = append(out, d.scalingFights()...)
 	}
 	d.held(n, out)
+	d.existsNow(out)
 	d.namesTaints(out)
 	if cause, isOld := d.oldRevision(n); isOld {
 		for i := range out { // what keeps it from becoming ready is of a template that is no longer wanted
@@ -201,6 +202,42 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 		out = append(out, d.evictionsBlocked(n)...)
 	}
 	return out
+}
+
+// trialOf is what became of the writes of the object's controller. That of a pod which is being deleted removes its
+// finalizer, and is its owner's.
+func (d *diagnoser) trialOf(n *ownertree.Node) inspect.Trial {
+	out := d.Trials[n.UID]
+	if owner := controllerOf(n); owner != nil && isPod(n) && n.Deleting != nil && len(n.Finalizers) > 0 {
+		for _, e := range d.Trials[owner.UID].Refused {
+			if strings.Contains(e.Text, n.Name) {
+				out.Refused = append(slices.Clip(out.Refused), e)
+			}
+		}
+	}
+	return out
+}
+
+// existsNow changes the causes that an object does not exist which does: that was reported before.
+func (d *diagnoser) existsNow(own []inspect.Cause) {
+	for i := range own {
+		if c := &own[i]; c.Type == inspect.MissingObject && d.find(c.Refers) != nil {
+			c.Type, c.Certainty = inspect.MissingBefore, inspect.Likely
+			c.Detail = "its controller tries again, later each time"
+			c.Evidence = append(c.Evidence, inspect.Evidence{
+				Source: inspect.FromObject, Name: c.Refers.Kind + "/" + c.Refers.Name, Text: "exists",
+			})
+		}
+	}
+}
+
+// find is the object that is referred to; nil if it is not in the graph.
+func (d *diagnoser) find(r *inspect.Reference) *ownertree.Node {
+	kind, ok, err := d.kinds.Lookup(schema.GroupVersionKind{Group: r.Group, Kind: r.Kind})
+	if !ok || err != nil {
+		return nil
+	}
+	return d.graph.Find(kind, r.Namespace, r.Name)
 }
 
 // countsDependents reports whether the status of objects of the kind counts what they own: if it is as the spec
@@ -294,7 +331,15 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 			if missing {
 				c.Weight = inspect.Symptom
 			}
-		case inspect.ConditionFailed, inspect.StateFailed:
+		case inspect.APIUnavailable:
+			if slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight == inspect.Specific }) {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.ConditionFailed, inspect.StateFailed, inspect.WarningReported:
+			if d.facts.Of(n).Status.Status == inspect.InProgress &&
+				slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight > inspect.Symptom }) {
+				c.Weight = inspect.Symptom // it waits for what is below
+			}
 			if missing || slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight == inspect.Specific }) {
 				c.Weight = inspect.Symptom
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -11,15 +12,20 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
 
-// uses returns causes for what the object needs and does not exist, and visits what it uses and is not well.
-func (d *diagnoser) uses(n *ownertree.Node, status *treestatus.StatusNode, chain []Link) []inspect.Cause {
+// uses returns causes for what the object needs and does not exist, and visits what it uses and is not well. Its own
+// causes are completed by what is wrong with the volumes that it could use.
+func (d *diagnoser) uses(
+	n *ownertree.Node, status *treestatus.StatusNode, chain []Link, own []inspect.Cause,
+) []inspect.Cause {
 	if !d.looksAtUses(n, status) {
 		return nil
 	}
 	var out []inspect.Cause
+	static := d.misfits(n, own)
 	for _, r := range d.relations[n] {
 		switch {
-		case n.Deleting != nil && r.To.Kind.Kind != "Node": // its kubelet has to end it
+		case n.Deleting != nil && isPod(n) && r.To.Kind.Kind != "Node": // its kubelet has to end it
+		case static && r.Missing && r.To.Kind.Kind == "StorageClass":
 		case r.Missing && r.Needed && d.facts.NeedsNow(r, d.objects[n.UID]):
 			out = append(out, missing(r))
 		case r.Missing || r.Unread || r.To.UID == "":
@@ -33,7 +39,7 @@ func (d *diagnoser) uses(n *ownertree.Node, status *treestatus.StatusNode, chain
 
 // looksAtUses reports whether what the object uses may be wrong: it is not well, or its status says nothing of that.
 func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode) bool {
-	return isUnwell(status) || hasBackends(n)
+	return isUnwell(status) || hasBackends(n) || n.Kind.Kind == "CustomResourceDefinition"
 }
 
 // missing is the cause that what a relation leads to does not exist.
@@ -59,13 +65,20 @@ func (d *diagnoser) mayExplain(n *ownertree.Node, r ownertree.Relation) bool {
 	}
 	switch r.To.Kind.GroupKind().String() {
 	case "Node":
-		return to.Status.Status == inspect.Failed || to.Status.Status == inspect.Unknown
+		return (to.Status.Status == inspect.Failed || to.Status.Status == inspect.Unknown) && !d.ended(n)
 	case "Pod": // selected by a Service, which needs one of them
 		return isUnwell(status) && !d.someReady(n)
 	case "Service", "Ingress.networking.k8s.io":
 		return true
 	}
 	return isUnwell(status) || status.WorstSeverity >= treestatus.SeverityDegraded
+}
+
+// ended reports whether a pod has ended, which its node cannot change any more.
+func (d *diagnoser) ended(n *ownertree.Node) bool {
+	var pod corev1.Pod
+	return isPod(n) && d.typed(n, &pod) &&
+		(pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
 }
 
 // someReady reports whether a pod that the object selects is ready.

@@ -325,7 +325,7 @@ func (d *diagnoser) ingress(n *ownertree.Node) []inspect.Cause {
 }
 
 // servicePorts are the names and numbers of the ports of a Service in the namespace of a node; false if it was not
-// read.
+// read, or is a name elsewhere, which needs none.
 func (d *diagnoser) servicePorts(n *ownertree.Node, name string) ([]string, bool) {
 	kind, ok, err := d.kinds.Lookup(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
 	if !ok || err != nil {
@@ -333,7 +333,8 @@ func (d *diagnoser) servicePorts(n *ownertree.Node, name string) ([]string, bool
 	}
 	found := d.graph.Find(kind, n.Namespace, name)
 	var s corev1.Service
-	if found == nil || !d.typed(found, &s) {
+	if found == nil || !d.typed(found, &s) ||
+		s.Spec.Type == corev1.ServiceTypeExternalName && len(s.Spec.Ports) == 0 {
 		return nil, false
 	}
 	var out []string

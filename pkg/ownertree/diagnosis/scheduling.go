@@ -107,7 +107,7 @@ func (d *diagnoser) namesTaints(own []inspect.Cause) {
 // held completes the causes of an object that a queue holds by what its Workload reports, which Kueue makes for it.
 func (d *diagnoser) held(n *ownertree.Node, own []inspect.Cause) {
 	i := slices.IndexFunc(own, func(c inspect.Cause) bool {
-		return c.Type == inspect.HeldByQueue || c.Type == inspect.Paused
+		return c.Type == inspect.HeldByQueue || c.Type == inspect.Paused || c.Type == inspect.HandedOver
 	})
 	if i < 0 {
 		return
@@ -118,16 +118,19 @@ func (d *diagnoser) held(n *ownertree.Node, own []inspect.Cause) {
 			continue
 		}
 		c := &own[i]
+		if c.Type == inspect.HandedOver && !slices.ContainsFunc(d.facts.Of(w).Conditions, keepsWaiting) {
+			return // it was admitted
+		}
+		if c.Type == inspect.HandedOver {
+			c.Detail = ""
+		}
 		c.Type, c.Certainty = inspect.HeldByQueue, inspect.Certain
 		if c.Refers == nil {
 			c.Detail = ""
 			c.Refers = &inspect.Reference{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name}
 		}
 		for _, condition := range d.facts.Of(w).Conditions {
-			waits := condition.Status == "False" &&
-				(condition.Type == "QuotaReserved" || condition.Type == "Admitted") ||
-				condition.Status == "True" && condition.Type == "Evicted"
-			if waits && c.Detail == "" {
+			if keepsWaiting(condition) && c.Detail == "" {
 				c.Detail = condition.Message
 				c.Evidence = append(c.Evidence, inspect.Evidence{
 					Source: inspect.FromObject, Name: "Workload/" + w.Name, Time: condition.Since,
@@ -139,15 +142,19 @@ func (d *diagnoser) held(n *ownertree.Node, own []inspect.Cause) {
 	}
 }
 
+// keepsWaiting reports whether a condition of a Workload of Kueue keeps its Job from being started.
+func keepsWaiting(c inspect.Condition) bool {
+	return c.Status == "False" && (c.Type == "QuotaReserved" || c.Type == "Admitted") ||
+		c.Status == "True" && c.Type == "Evicted"
+}
+
 // queueExists notes that the queue that holds an object does not exist.
 func (d *diagnoser) queueExists(c *inspect.Cause) {
 	if c.Refers == nil || c.Type != inspect.HeldByQueue || c.Detail != "" {
 		return
 	}
-	queues, ok, err := d.kinds.Lookup(schema.GroupVersionKind{Group: c.Refers.Group, Kind: c.Refers.Kind})
-	if !ok || err != nil || slices.ContainsFunc(d.graph.Nodes(), func(n *ownertree.Node) bool {
-		return n.Kind.GroupKind() == queues.GroupKind() && n.Namespace == c.Refers.Namespace && n.Name == c.Refers.Name
-	}) {
+	_, served, err := d.kinds.Lookup(schema.GroupVersionKind{Group: c.Refers.Group, Kind: c.Refers.Kind})
+	if !served || err != nil || d.find(c.Refers) != nil {
 		return
 	}
 	c.Detail = "it does not exist"

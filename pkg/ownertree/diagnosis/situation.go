@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +46,8 @@ type Situation struct {
 	explained []*ownertree.Node
 	// elsewhere are the volumes of pods that are attached to other nodes than theirs.
 	elsewhere map[*ownertree.Node][]attachedElsewhere
+	// volumes are those that claims could be bound to, of claims for which none are made.
+	volumes map[*ownertree.Node][]*corev1.PersistentVolume
 	// scaled is the object with its autoscalers; webhooks, by name, are those that causes name, as of ReadWebhooks.
 	scaled   []scaled
 	webhooks map[string]*webhook
@@ -88,12 +92,14 @@ func Read(
 		relations: map[*ownertree.Node][]ownertree.Relation{},
 		objects:   map[types.UID]*unstructured.Unstructured{},
 		events:    map[*ownertree.Node][]inspect.Event{}, leases: map[string]*inspect.Lease{},
-		writes: map[*cluster.Kind]*inspect.Writes{}, elsewhere: map[*ownertree.Node][]attachedElsewhere{},
-		rollouts: map[*ownertree.Node]*rollout{},
+		writes:    map[*cluster.Kind]*inspect.Writes{},
+		elsewhere: map[*ownertree.Node][]attachedElsewhere{},
+		volumes:   map[*ownertree.Node][]*corev1.PersistentVolume{},
+		rollouts:  map[*ownertree.Node]*rollout{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.related, r.inFull, r.attachments, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf, r.writesOf,
-		r.rolloutsOf, r.taintsOf,
+		r.tree, r.related, r.inFull, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
+		r.writesOf, r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)
@@ -216,12 +222,12 @@ func isUnwell(n *treestatus.StatusNode) bool {
 func (r *situationReader) related(ctx context.Context) error {
 	if isNamespace(r.Asked) {
 		r.left(ctx)
-		return nil
 	}
 	users := slices.DeleteFunc(slices.Clone(r.explained), func(n *ownertree.Node) bool {
 		return n.Deleting != nil && !isPod(n)
 	})
-	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true}
+	users = append(users, r.failingAPIs(ctx)...)
+	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true, Guessed: true}
 	relations, unread, err := r.graph.Relate(ctx, r.reader, users, needs)
 	if err != nil {
 		return err
@@ -262,6 +268,35 @@ func (r *situationReader) left(ctx context.Context) {
 	}
 	r.readFacts(ctx, left)
 	r.explained = append(r.explained, left...)
+}
+
+// failingAPI matches a version of a group that a namespace controller could not discover.
+var failingAPI = regexp.MustCompile(`([a-z0-9.-]+\.[a-z]+)/(v[a-z0-9]+): `)
+
+// failingAPIs adds the APIServices for which a namespace cannot be emptied to what it uses.
+func (r *situationReader) failingAPIs(ctx context.Context) []*ownertree.Node {
+	kind := r.kind("apiregistration.k8s.io", "APIService")
+	if !isNamespace(r.Asked) || kind == nil {
+		return nil
+	}
+	var out []*ownertree.Node
+	for _, c := range r.facts.Of(r.Asked).Conditions {
+		m := failingAPI.FindStringSubmatch(c.Message)
+		if c.Type != "NamespaceDeletionDiscoveryFailure" || c.Status != "True" || m == nil {
+			continue
+		}
+		metadata, err := r.reader.Metadata(ctx, *kind, "", m[2]+"."+m[1])
+		if err != nil {
+			continue // the condition has the cause
+		}
+		n := r.graph.Add(*kind, metadata)
+		r.relations[r.Asked] = append(r.relations[r.Asked], ownertree.Relation{From: r.Asked, To: n, Type: "waits for"})
+		r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{n}, ownertree.TreeOptions{Down: true})...)
+		r.readFacts(ctx, []*ownertree.Node{n})
+		r.explained = append(r.explained, n)
+		out = append(out, n)
+	}
+	return out
 }
 
 // hasBackends reports whether the object routes requests to others, whose state its own status does not tell.

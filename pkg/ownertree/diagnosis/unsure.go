@@ -15,6 +15,10 @@ func (s *Situation) Unsure(d *Diagnosis) []*ownertree.Node {
 	if d.Converged {
 		return nil
 	}
+	if owner := controllerOf(s.Asked); owner != nil && isPod(s.Asked) && s.Asked.Deleting != nil &&
+		len(d.Causes) > 0 && d.Causes[0].Type == inspect.Finalizer && d.Causes[0].Weight == inspect.Symptom {
+		return []*ownertree.Node{owner} // whose controller removes it
+	}
 	inactive := len(d.Causes) > 0 && isInactive(d.Causes[0])
 	if len(d.Causes) > 0 && d.Causes[0].Weight != inspect.Symptom && !inactive {
 		return nil

@@ -210,8 +210,18 @@ func (f FactsByUID) NeedsNow(r ownertree.Relation, obj *unstructured.Unstructure
 	facts := f.Of(r.From)
 	switch r.From.Kind.GroupKind().String() {
 	case "Pod":
-	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone
-		return r.To.Kind.Kind != "PersistentVolume" || facts.Status.Status == inspect.InProgress
+	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone, and needs its class no more
+		named := false
+		if obj != nil {
+			_, named, _ = unstructured.NestedString(obj.Object, "spec", "volumeName")
+		}
+		switch r.To.Kind.Kind {
+		case "PersistentVolume":
+			return facts.Status.Status == inspect.InProgress
+		case "StorageClass":
+			return !named
+		}
+		return true
 	default:
 		return true
 	}

@@ -16,6 +16,7 @@ var sentences = map[inspect.CauseType]string{
 	inspect.GenerationNotSeen:  "the controller of %O does not act on it%D",
 	inspect.Paused:             "a user has paused %O%D",
 	inspect.HeldByQueue:        "%R holds %O%D",
+	inspect.HandedOver:         "%O is left to another controller than that of Kubernetes%D",
 	inspect.ProgressDeadline:   "the rollout of %O exceeds its progress deadline%D",
 	inspect.WaitsForDeletion:   "%O replaces pods only when they are deleted (OnDelete)%D",
 	inspect.PodsNotReady:       "%O waits for its pods%D",
@@ -25,8 +26,10 @@ var sentences = map[inspect.CauseType]string{
 	inspect.WebhookUnreachable: "%p does not answer, and so the controller of %O cannot write%D",
 	inspect.AccessDenied:       "the controller of %O lacks a permission%D",
 	inspect.WriteRefused:       "the API server refuses what %O writes%D",
+	inspect.NameTooLong:        "the name of %O is too long%D",
 	inspect.MissingObject:      "%R does not exist, which %O needs",
 	inspect.MissingKey:         "%R does not exist, which %P%O needs",
+	inspect.MissingBefore:      "%R exists, which %O needs, and did not before%D",
 
 	inspect.Unschedulable:        "no node fits %O%D",
 	inspect.SchedulingGated:      "%O is not scheduled because of its scheduling gates%D",
@@ -44,6 +47,7 @@ var sentences = map[inspect.CauseType]string{
 	inspect.VolumeNotAttached:    "a volume of %O is not attached%D",
 	inspect.SandboxFailed:        "the network or sandbox of %O cannot be set up%D",
 	inspect.PodFailed:            "%O has failed%D",
+	inspect.ContainerRunsOn:      "%P%O runs on, and so it does not end%D",
 	inspect.PodStarting:          "%O starts%D",
 
 	inspect.VolumeNotBound:     "%O is bound to no volume%D",
@@ -76,6 +80,7 @@ var sentences = map[inspect.CauseType]string{
 
 	inspect.ConditionFailed: "%P%O reports%D",
 	inspect.StateFailed:     "%O reports%D",
+	inspect.WarningReported: "a Warning is reported about %O%D",
 	inspect.InProgressState: "%O is being worked on%D",
 	inspect.NoStatus:        "no controller has written the status of %O: it does not run, or the kind has none",
 	inspect.FieldFight:      "the spec of %O is changed again and again%D",

@@ -70,10 +70,12 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 	switch c.Type {
 	case inspect.ImagePull, inspect.ContainerExits, inspect.OutOfMemory, inspect.LivenessProbe, inspect.StartupProbe,
 		inspect.ReadinessProbe, inspect.ContainerNotStarted, inspect.PodFailed, inspect.InitContainerRunning,
-		inspect.SandboxFailed, inspect.ReadinessGate, inspect.PodStarting:
+		inspect.SandboxFailed, inspect.ReadinessGate, inspect.PodStarting, inspect.ContainerRunsOn:
 		l.container(c, n)
 	case inspect.MissingObject, inspect.MissingKey:
 		l.missing(c, n)
+	case inspect.MissingBefore, inspect.NameTooLong, inspect.VolumeNotBound:
+		l.another(c, n)
 	case inspect.Unschedulable, inspect.SchedulingGated, inspect.NotScheduled:
 		l.scheduling(c, n)
 	case inspect.Paused, inspect.HeldByQueue:
@@ -107,7 +109,7 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 		case named:
 			l.look(pod.Namespace, "logs %s -c %s", pod.Name, container)
 		}
-	case inspect.ReadinessProbe, inspect.StartupProbe, inspect.InitContainerRunning:
+	case inspect.ReadinessProbe, inspect.StartupProbe, inspect.InitContainerRunning, inspect.ContainerRunsOn:
 		if named {
 			l.look(pod.Namespace, "logs %s -c %s", pod.Name, container)
 		}
@@ -131,6 +133,8 @@ func (l *commandList) container(c *diagnosis.Cause, pod *ownertree.Node) {
 		return
 	case c.Type == inspect.LivenessProbe, c.Type == inspect.StartupProbe, c.Type == inspect.ReadinessProbe:
 		l.template("the probe, or what it asks", w, "")
+	case c.Type == inspect.ContainerRunsOn:
+		l.template("as a sidecar, which ends with the others: an init container with restartPolicy Always", w, "")
 	case w.Kind.Kind == "Job":
 		l.template("mended", w, "")
 	}
@@ -192,7 +196,7 @@ func (l *commandList) secret(c *diagnosis.Cause) {
 	r := c.Refers
 	const what = "or apply the one that is missing"
 	switch {
-	case c.Detail == "has TLS from":
+	case c.Detail == "has TLS from", c.Detail == "names in certificateRefs":
 		l.change(what, r.Namespace, "create secret tls %s --cert=FILE --key=FILE", r.Name)
 	case c.Detail == "pulls images with":
 		l.change(what, r.Namespace, createPullSecret, r.Name)
@@ -212,6 +216,7 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 		if l.setResources(c, w) {
 			return
 		}
+		l.setDefaults(c, w)
 		l.change("a higher limit", n.Namespace, "edit resourcequota %s", c.Refers.Name)
 		if w.Kind.Kind == "Deployment" || w.Kind.Kind == "StatefulSet" {
 			l.change("or fewer pods", w.Namespace, "scale %s --replicas=COUNT", typeName(w))
@@ -240,8 +245,15 @@ func (l *commandList) refused(c *diagnosis.Cause, n *ownertree.Node) {
 			l.look(c.Refers.Namespace, "describe %s %s", strings.ToLower(c.Refers.Kind), c.Refers.Name)
 		}
 		l.look(n.Namespace, "describe %s", typeName(n))
-		l.template("as the refusal says", w, "")
+		if !slices.ContainsFunc(c.Evidence, changesPods) { // which the template does not
+			l.template("as the refusal says", w, "")
+		}
 	}
+}
+
+// changesPods reports whether evidence is of a change of pods that are there, which a controller tried in dry run.
+func changesPods(e inspect.Evidence) bool {
+	return e.Source == inspect.FromController && strings.Contains(e.Text, "in dry run: patch pods ")
 }
 
 // account matches the name of a service account as a user.
@@ -368,7 +380,11 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 			name, namespace = c.Refers.Name, c.Refers.Namespace
 		}
 		l.look(namespace, "describe poddisruptionbudget %s", name)
-		l.change("more replicas, or a smaller budget", namespace, "edit poddisruptionbudget %s", name)
+		what := "more replicas, or a smaller budget"
+		if c.Certainty == inspect.Certain && n.Kind.Kind == "Node" {
+			what = "so that it does not select these pods"
+		}
+		l.change(what, namespace, "edit poddisruptionbudget %s", name)
 	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy:
 		l.look(n.Namespace, "logs job/%s --all-containers", n.Name)
 		l.template("mended", w, "")
@@ -389,8 +405,14 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 	case inspect.NodeNotReady:
 		l.look("", "describe node %s", n.Name)
 		l.look("kube-node-lease", "get lease %s", n.Name)
+	case inspect.HandedOver:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		l.look("", "get pods -A")
 	case inspect.APIUnavailable:
 		l.look("", "get apiservices")
+		if len(c.Chain) > 1 {
+			l.own("", "why %s", typeName(n)) // which reads the namespace of its Service
+		}
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.FieldFight:
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))

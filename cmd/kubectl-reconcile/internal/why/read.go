@@ -2,12 +2,16 @@ package why
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
@@ -48,6 +52,11 @@ func (q *query) read(ctx context.Context) (*diagnosis.Situation, error) {
 	n := q.find(graph)
 	if n == nil {
 		metadata, err := q.metadata(ctx)
+		if definition, ok := q.notConverted(err); ok {
+			fmt.Fprintf(q.options.streams.ErrOut, "warning: %s %s cannot be read, because it cannot be converted; "+
+				"this explains the definition of its kind\n", q.target.Kind.Kind, q.target.Name)
+			return definition.read(ctx)
+		}
 		if err != nil {
 			return nil, q.explain(ctx, err)
 		}
@@ -55,6 +64,19 @@ func (q *query) read(ctx context.Context) (*diagnosis.Situation, error) {
 	}
 	s, err := q.around(ctx, graph, n)
 	return s, q.options.connection.Explain(err)
+}
+
+// notConverted returns the query for the definition of the object's kind if the object cannot be read because its
+// conversion webhook fails.
+func (q *query) notConverted(err error) (*query, bool) {
+	definitions, ok, lookup := q.cluster.Kinds.Lookup(schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition",
+	})
+	if err == nil || !strings.Contains(err.Error(), "conversion webhook for ") || !ok || lookup != nil {
+		return nil, false
+	}
+	name := q.target.Kind.GroupResource().String()
+	return &query{q.options, q.cluster, connect.Target{Target: cluster.Target{Kind: definitions}, Name: name}}, true
 }
 
 // find returns the object; nil if no list of the graph has it.

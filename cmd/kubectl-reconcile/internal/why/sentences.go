@@ -39,11 +39,15 @@ func (v *view) headline() string {
 	if d.Facts.Reason != "" {
 		reason = ": " + d.Facts.Reason
 	}
+	nothing := "nothing is wrong with it"
+	if len(v.incomplete) > 0 {
+		nothing += ", as far as could be read"
+	}
 	switch {
 	case d.Converged && d.Facts.Ready != "":
-		return fmt.Sprintf("%s is as its spec requests (%s ready); nothing is wrong with it", name, d.Facts.Ready)
+		return fmt.Sprintf("%s is as its spec requests (%s ready); %s", name, d.Facts.Ready, nothing)
 	case d.Converged:
-		return name + " is as its spec requests; nothing is wrong with it"
+		return name + " is as its spec requests; " + nothing
 	case d.Status == treestatus.Dangling:
 		return name + " is about to be deleted by the garbage collector"
 	case d.Status == inspect.Terminating:

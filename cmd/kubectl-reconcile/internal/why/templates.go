@@ -89,6 +89,39 @@ func (l *commandList) setResources(c *diagnosis.Cause, w *ownertree.Node) bool {
 	return true
 }
 
+// unset matches what a template does not set (see setByDefault of pkg/inspect).
+var unset = regexp.MustCompile(`containers\[name=(.+)\]\.resources\.(requests|limits)\.(.+)$`)
+
+// setDefaults adds the commands that set in a template what admission sets by default.
+func (l *commandList) setDefaults(c *diagnosis.Cause, w *ownertree.Node) {
+	for i, e := range c.Evidence {
+		m := unset.FindStringSubmatch(e.Name)
+		if m == nil {
+			continue
+		}
+		if i == slices.IndexFunc(c.Evidence, func(e inspect.Evidence) bool { return unset.MatchString(e.Name) }) {
+			l.look(c.Node().Namespace, "describe limitrange")
+		}
+		l.template("less than the default", w, "set resources %s -c %s --%s=%s=AMOUNT", typeName(w), m[1], m[2], m[3])
+	}
+}
+
+// another is for what has to be made under another name or in another way, or only to be tried again.
+func (l *commandList) another(c *diagnosis.Cause, n *ownertree.Node) {
+	l.look(n.Namespace, "describe %s", typeName(n))
+	switch {
+	case c.Type == inspect.NameTooLong:
+		l.change("under a shorter name, because a name cannot be changed", n.Namespace, "create -f FILE")
+		l.last("then this one", n.Namespace, "delete %s", typeName(n))
+	case c.Type == inspect.MissingBefore && hasTemplate(n):
+		l.change("its controller acts on a change at once", n.Namespace,
+			"annotate %s retried=now --overwrite", typeName(n))
+	case c.Type == inspect.VolumeNotBound && c.Refers != nil:
+		l.own("", "why %s", "persistentvolume/"+c.Refers.Name)
+		l.change("a volume that it fits", "", "apply -f FILE")
+	}
+}
+
 // ownTaint matches the taints that the control plane sets and removes itself.
 var ownTaint = regexp.MustCompile(`\bnode\.(?:kubernetes|cloudprovider\.kubernetes)\.io/`)
 
@@ -115,7 +148,8 @@ func (l *commandList) scheduling(c *diagnosis.Cause, pod *ownertree.Node) {
 	if has("untolerated taint") {
 		l.tolerate(c, w)
 	}
-	if has("pod's node affinity") || has("node selector") {
+	daemon := w.Kind.Kind == "DaemonSet" && (has("free ports") || has("insufficient") || has("untolerated taint"))
+	if (has("pod's node affinity") || has("node selector")) && !daemon { // each pod of a DaemonSet is for one node
 		l.template("its node selector and affinity", w, "")
 	}
 	if has("anti-affinity") || has("pod affinity rules") || has("topology spread") {
