@@ -2,6 +2,7 @@ package connect
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,9 @@ func TestDescribeIncomplete(t *testing.T) {
 		{"many", many, []string{"incomplete: no permission to list a, b, c, d, e, f, g, h and 2 more"}, "a line is not a page"},
 		{"a group", []cluster.Incomplete{{Group: "metrics.k8s.io", Version: "v1beta1", Reason: cluster.ReasonDiscovery, Message: "stale"}},
 			[]string{"incomplete: could not discover the kinds of metrics.k8s.io/v1beta1: stale"}, "an aggregated API that is down"},
+		{"a broken definition", []cluster.Incomplete{{Version: "v1", Resource: "widgets", Reason: "InternalError",
+			Message: "conversion webhook for example.com/v1, Kind=Widget failed: " + strings.Repeat("Post https://hook.example.com:443/convert?timeout=30s ", 9) + ": no endpoints available"}},
+			[]string{"incomplete: could not list widgets: conversion webhook for example.com/v1, Kind=Widget failed: Post https://hook.example.com:443/convert?timeout=30s Post https://hook.exampl…no endpoints available"}, "a long message keeps its cause"},
 		{"causes", []cluster.Incomplete{{Version: "v1", Resource: "pods", Reason: cluster.ReasonTimeout, Message: "slow"}, {Version: "v1", Resource: "nodes", Reason: "Teapot", Message: "short"}, forbidden("", "secrets")},
 			[]string{"incomplete: could not list nodes: short", "incomplete: no answer for pods: slow", "incomplete: no permission to list secrets"}, "sorted"},
 	} {
