@@ -127,8 +127,8 @@ func (l *listings) answered(r schema.GroupResource, whole bool) {
 	l.update(r, func(k *listing) { k.answered = whole })
 }
 
-// ended records why an informer's list or watch ended, if it was because the answer cannot be decoded: all else is known
-// from the answer itself.
+// ended records why an informer's list or watch ended, if it was because the answer cannot be decoded: all else is
+// known from the answer itself.
 func (l *listings) ended(r schema.GroupResource, err error) {
 	if errors.As(err, new(apierrors.APIStatus)) || errors.As(err, new(*url.Error)) {
 		return

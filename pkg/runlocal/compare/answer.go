@@ -68,8 +68,8 @@ func (r *run) isPassing(k *keyState, ev *event) bool {
 	})
 }
 
-// isGoneSoon reports whether the object of a status is deleted soon after it: so the status is one in between, without a
-// last one. r.mu must be held.
+// isGoneSoon reports whether the object of a status is deleted soon after it: so the status is one in between, without
+// a last one. r.mu must be held.
 func (r *run) isGoneSoon(ev *event) bool {
 	return slices.ContainsFunc(r.object(ev.objectID()).coming, func(later *event) bool {
 		return later.position > ev.position && later.isDeletion() && later.soonAfter(ev)
@@ -208,8 +208,8 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	return forbidden(refusedDifferent)
 }
 
-// endOf returns the recorded end of a deletion that a write leads to, as it takes the last finalizer; nil if it does not,
-// or if something else is to happen to the object before. Such an end is an input. r.mu must be held.
+// endOf returns the recorded end of a deletion that a write leads to, as it takes the last finalizer; nil if it does
+// not, or if something else is to happen to the object before. Such an end is an input. r.mu must be held.
 func (r *run) endOf(w *write) *event {
 	object := r.object(w.objectID())
 	isLast := w.verb == VerbUpdate && object.current.isDeleting() && w.content.at("metadata", "finalizers") == nil &&

@@ -55,8 +55,8 @@ func (t *Tap) ReleaseDelayedKey(controller, queue, key string) (putBack func(), 
 	return nil, false
 }
 
-// AddKey adds a key to the controller's queue of that name, as the controller does that goes through all its objects. It
-// reports whether there is such a queue whose keys are texts.
+// AddKey adds a key to the controller's queue of that name, as the controller does that goes through all its objects.
+// It reports whether there is such a queue whose keys are texts.
 func (t *Tap) AddKey(controller, queue, key string) bool {
 	return slices.ContainsFunc(t.queuesNamed(controller, queue), func(q observedQueue) bool {
 		adder, ok := q.(interface{ Add(key string) })

@@ -99,8 +99,8 @@ type Options struct {
 	// order is otherwise random; nil leaves it so. It gets a namespace, empty for cluster-scoped objects, and a name.
 	// It may be called concurrently.
 	ListOrder func(namespace, name string) string
-	// ListFailed is called when an informer's list or watch ends with an error, which client-go logs too; nil if nothing
-	// is. It may be called concurrently.
+	// ListFailed is called when an informer's list or watch ends with an error, which client-go logs too; nil if
+	// nothing is. It may be called concurrently.
 	ListFailed func(resource schema.GroupVersionResource, err error)
 }
 

@@ -61,8 +61,8 @@ func OneLine(text string) string {
 	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
 }
 
-// FirstError returns the text of the first of the errors that err joins, as OneLine does, cut to maxFirst characters, and
-// how many more there are.
+// FirstError returns the text of the first of the errors that err joins, as OneLine does, cut to maxFirst characters,
+// and how many more there are.
 func FirstError(err error) string {
 	errs := FlattenErrors(err)
 	text := inspect.CutText(OneLine(errs[0].Error()), maxFirst, render.Cut)

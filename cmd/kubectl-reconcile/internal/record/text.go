@@ -39,7 +39,8 @@ func (r *recording) progressLine() func(context.Context) string {
 			return ""
 		default:
 			stats := r.recorder.Stats()
-			return fmt.Sprintf("reading: %d of %s", stats.Watching, cli.Plural(max(stats.Streams, len(r.selections)), "kind"))
+			kinds := max(stats.Streams, len(r.selections))
+			return fmt.Sprintf("reading: %d of %s", stats.Watching, cli.Plural(kinds, "kind"))
 		}
 	}
 }

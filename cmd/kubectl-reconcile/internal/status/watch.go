@@ -105,8 +105,8 @@ func newStatusFollower(r *statusReader) *statusFollower {
 	return f
 }
 
-// begin waits until all targets are watched, or cannot be, so that the first picture is of all. That none can be read is
-// an error.
+// begin waits until all targets are watched, or cannot be, so that the first picture is of all. That none can be read
+// is an error.
 func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
 	reported, read := map[string]bool{}, false
 	for len(reported) < len(targets) {
