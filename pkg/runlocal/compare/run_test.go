@@ -92,22 +92,6 @@ spec:
     spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
 `
 
-// quick is a class whose volumes are made at once, and claim one of them.
-const (
-	quick = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: quick}
-provisioner: kubectl-reconcile.github.io/hostpath
-`
-	claim = `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec: {storageClassName: quick, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-`
-)
-
 // scaled has the pods of web, which use half of what they request, use twice of what is wanted.
 const scaled = `
 apiVersion: autoscaling/v2
@@ -179,11 +163,6 @@ func TestSame(t *testing.T) {
 		{
 			"quota", []string{"deployment", "replicaset"}, []string{podQuota, web(2, "nginx:1"), web(3, "nginx:1")},
 			"pods are refused, again and again, which the trace has", true,
-		},
-		{
-			"volume", []string{"persistentvolume-binder", "pvc-protection", "pv-protection"},
-			[]string{quick, claim, "delete persistentvolumeclaim data"},
-			"a key of one queue, of which nothing was written, adds one to the other", true,
 		},
 		{
 			"namespace", []string{"namespace"}, []string{

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // MaxNames bounds the names that Enumerate lists.
@@ -60,20 +59,6 @@ func OneLine(text string) string {
 	})
 	return render.Escape(strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ")), " "))
 }
-
-// FirstError returns the text of the first of the errors that err joins, as OneLine does, cut to maxFirst characters,
-// and how many more there are.
-func FirstError(err error) string {
-	errs := FlattenErrors(err)
-	text := inspect.CutText(OneLine(errs[0].Error()), maxFirst, render.Cut)
-	if more := len(errs) - 1; more > 0 {
-		text += " (and " + PluralOf(more, "one more error", fmt.Sprintf("%d more errors", more)) + ")"
-	}
-	return text
-}
-
-// maxFirst bounds the result of FirstError, in characters.
-const maxFirst = 300
 
 // longNumber matches a number that is longer than any that means something: errors of parsers quote what they read.
 var longNumber = regexp.MustCompile(`[0-9]{100,}`)

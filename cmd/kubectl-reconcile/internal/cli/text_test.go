@@ -1,30 +1,9 @@
 package cli
 
 import (
-	"errors"
 	"os/exec"
-	"strings"
 	"testing"
-	"unicode/utf8"
 )
-
-// TestFirstError: a line is not a page, however many errors there are, and however long they are.
-func TestFirstError(t *testing.T) {
-	long := errors.New("reading pods: " + strings.Repeat("x ", 1000) + ": connection refused")
-	for _, tt := range []struct {
-		in          error
-		begins, end string
-	}{
-		{errors.New("no"), "no", "no"},
-		{errors.Join(errors.New("a"), errors.New("b")), "a", "a (and one more error)"},
-		{errors.Join(long, errors.New("a"), errors.New("b")), "reading pods: ", "connection refused (and 2 more errors)"},
-	} {
-		got := FirstError(tt.in)
-		if !strings.HasPrefix(got, tt.begins) || !strings.HasSuffix(got, tt.end) || utf8.RuneCountInString(got) > maxFirst+len(tt.end) {
-			t.Errorf("FirstError is %q, want %q … %q", got, tt.begins, tt.end)
-		}
-	}
-}
 
 func TestShellQuoted(t *testing.T) {
 	for _, tt := range []struct{ in, want, reason string }{

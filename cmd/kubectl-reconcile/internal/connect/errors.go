@@ -270,6 +270,20 @@ func (c *Connection) ExplainEach(err error) error {
 // maxMessage bounds the message of an error in a line of DescribeIncomplete, in characters: documents have all of it.
 const maxMessage = 160
 
+// FirstError returns the text of the first of the errors that err joins, as cli.OneLine does, cut to maxFirst characters,
+// and how many more there are.
+func FirstError(err error) string {
+	errs := cli.FlattenErrors(err)
+	text := inspect.CutText(cli.OneLine(errs[0].Error()), maxFirst, render.Cut)
+	if more := len(errs) - 1; more > 0 {
+		text += " (and " + cli.PluralOf(more, "one more error", fmt.Sprintf("%d more errors", more)) + ")"
+	}
+	return text
+}
+
+// maxFirst bounds the result of FirstError, in characters.
+const maxFirst = 300
+
 // DescribeIncomplete returns a line for each cause why something could not be read. Texts of the cluster are not
 // escaped.
 func DescribeIncomplete(all []cluster.Incomplete) []string {

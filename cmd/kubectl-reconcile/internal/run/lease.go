@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -100,7 +101,7 @@ func (w *writer) refuseBesideManager(ctx context.Context, o *session.Options, ou
 	case err != nil:
 		w.beside = true
 		out.Warnf("it is not known whether kube-controller-manager runs: %s; "+
-			"if it does, both write, and undo each other's work", cli.FirstError(err))
+			"if it does, both write, and undo each other's work", connect.FirstError(err))
 		return nil
 	case first != nil && w.force:
 		w.beside = true
@@ -170,7 +171,7 @@ func managerStarted(holder *lease.Holder) error {
 func (w *writer) refuseOnSigns(ctx context.Context, out *session.Outputs) error {
 	signs, err := lease.ManagerActivity(ctx, w.config, w.namespace, w.manager)
 	if err != nil && ctx.Err() == nil {
-		out.Warnf("looking for a kube-controller-manager without a Lease: %s", cli.FirstError(err))
+		out.Warnf("looking for a kube-controller-manager without a Lease: %s", connect.FirstError(err))
 	}
 	if len(signs) == 0 {
 		return ctx.Err()

@@ -256,7 +256,7 @@ func (f *follower) warn(err error) error {
 	if f.warned != "" {
 		return nil
 	}
-	f.warned = "warning: " + cli.FirstError(err) + "; retrying"
+	f.warned = "warning: " + connect.FirstError(err) + "; retrying"
 	if f.screen != nil {
 		return f.draw()
 	}
