@@ -276,7 +276,7 @@ func FirstError(err error) string {
 	errs := cli.FlattenErrors(err)
 	text := inspect.CutText(cli.OneLine(errs[0].Error()), maxFirst, render.Cut)
 	if more := len(errs) - 1; more > 0 {
-		text += " (and " + cli.PluralOf(more, "one more error", fmt.Sprintf("%d more errors", more)) + ")"
+		text += fmt.Sprintf(" (and %d more)", more)
 	}
 	return text
 }

@@ -109,8 +109,8 @@ func TestFirstError(t *testing.T) {
 		begins, end string
 	}{
 		{errors.New("no"), "no", "no"},
-		{errors.Join(errors.New("a"), errors.New("b")), "a", "a (and one more error)"},
-		{errors.Join(long, errors.New("a"), errors.New("b")), "reading pods: ", "connection refused (and 2 more errors)"},
+		{errors.Join(errors.New("a"), errors.New("b")), "a", "a (and 1 more)"},
+		{errors.Join(long, errors.New("a"), errors.New("b")), "reading pods: ", "connection refused (and 2 more)"},
 	} {
 		got := FirstError(tt.in)
 		if !strings.HasPrefix(got, tt.begins) || !strings.HasSuffix(got, tt.end) || utf8.RuneCountInString(got) > maxFirst+len(tt.end) {
