@@ -74,7 +74,7 @@ func (f *causeFinder) find() {
 	if f.report.NotReady() || f.report.Drifted() {
 		f.fieldFights()
 	}
-	if f.report.NotReady() && !deleting {
+	if f.report.NotReady() && !deleting && (rule == nil || f.kind == "Pod") { // other rules know what Events show
 		f.warningReported()
 	}
 	if f.report.NotReady() && len(f.found) == 0 && !deleting {
@@ -378,7 +378,7 @@ func (f *causeFinder) warningReported() {
 		age := f.observed.Now.Sub(e.Last.Time)
 		old := age > time.Hour || f.report.Since != nil && e.Last.Add(time.Minute).Before(f.report.Since.Time)
 		if e.Type != "Warning" || e.Last.IsZero() || old ||
-			f.group+f.kind == "Pod" && slices.Contains(knownWarnings, e.Reason) {
+			f.kind == "Pod" && slices.Contains(knownWarnings, e.Reason) {
 			continue
 		}
 		c := f.refusal(e.text())

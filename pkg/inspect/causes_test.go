@@ -251,3 +251,37 @@ status: {observedGeneration: 1}
 		t.Errorf("%+v", causes)
 	}
 }
+
+// TestWarningsOfThePast: a Warning is named where nothing else tells more, and not what is older than the state, what
+// rules know of, or what an autoscaler reported that has its metrics.
+func TestWarningsOfThePast(t *testing.T) {
+	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: n}, status: {phase: Pending,
+		conditions: [{type: PodScheduled, status: "True"}]}}`
+	const custom = `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {size: 1}}`
+	for _, row := range []struct {
+		reason, object, warning string
+		age                     time.Duration
+		want                    bool
+	}{
+		{"of a custom resource", custom, "Stuck", time.Minute, true},
+		{"too old", custom, "Stuck", 2 * time.Hour, false},
+		{"before the state", `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [
+			{type: Ready, status: Unknown, reason: Waiting, lastTransitionTime: "2026-01-01T02:59:00Z"}]}}`,
+			"Stuck", 10 * time.Minute, false},
+		{"a hook", pod, "FailedPostStartHook", time.Minute, true},
+		{"known of pods", pod, "FailedScheduling", time.Minute, false},
+		{"an autoscaler", `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a},
+			status: {currentReplicas: 2, desiredReplicas: 4, conditions: [{type: AbleToScale, status: "True"}, {type: ScalingActive, status: "True"}]}}`,
+			"FailedComputeMetricsReplicas", time.Minute, false},
+	} {
+		obj := fromYAML(t, row.object)
+		at := metav1.NewTime(now.Add(-row.age))
+		events := []Event{{Type: "Warning", Reason: row.warning, Message: "it does not move", Count: 1, First: at, Last: at}}
+		causes := Causes(obj, Inspect(obj, nil).At(now), Observations{Events: events, Now: now})
+		got := slices.ContainsFunc(causes, func(c Cause) bool { return c.Type == WarningReported })
+		if got != row.want {
+			t.Errorf("%s: named %t, want %t: %+v", row.reason, got, row.want, causes)
+		}
+	}
+}
