@@ -40,12 +40,9 @@ metadata: {name: widgets.example.com}
 spec:
   group: example.com
   scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  names: {plural: widgets, kind: Widget}
   versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 ---
 apiVersion: v1
 kind: ResourceQuota
@@ -120,9 +117,7 @@ kind: DaemonSet
 metadata: {name: agent, namespace: shop}
 spec:
   selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec: {containers: [{name: c, image: "agent:1"}]}
+  template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: c, image: "agent:1"}]}}
 ---
 apiVersion: batch/v1
 kind: Job
@@ -133,9 +128,7 @@ spec:
 apiVersion: batch/v1
 kind: CronJob
 metadata: {name: yearly, namespace: shop}
-spec:
-  schedule: "0 0 1 1 *"
-  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "job:1"}]}}}}
+spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "job:1"}]}}}}}
 ---
 apiVersion: example.com/v1
 kind: Widget

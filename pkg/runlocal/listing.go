@@ -56,7 +56,9 @@ func (e *CacheError) Unwrap() []error {
 type UndecodableError struct {
 	// Object is the first object that cannot be decoded, as "namespace/name" or "name"; empty if none was found.
 	Object string
-	Err    error
+
+	// Err is what the decoder said, of the list or of Object.
+	Err error
 }
 
 // Error implements error.

@@ -151,7 +151,9 @@ func (r *run) answer(_ context.Context, w *write) answer {
 		return answer{finish: func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.playEvent(end)
+			if !end.played {
+				r.playEvent(end)
+			}
 		}}
 	}
 	effects := k.effects
@@ -164,6 +166,12 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if last := w.lastRefusal(effects); last != nil && (found != same || ev.refused == nil && ev != r.target) {
 		return last.refused.answer() // what has changed that was not recorded yet
 	}
+	return r.answerTo(w, k, found, ev)
+}
+
+// answerTo answers a write by its counterpart in the recording, if there is one, and how they compare. r.mu must be
+// held.
+func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 	switch found {
 	case same, merged:
 		return r.accept(w, ev, found == merged)

@@ -109,6 +109,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		respond(w, answer{refused: err.Error(), code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest})
 		return
 	}
+	h.respondTo(w, req, info, body, made)
+}
+
+// respondTo has a write compared, and sends the answer.
+func (h *handler) respondTo(
+	w http.ResponseWriter, req *http.Request, info *genericapirequest.RequestInfo, body []byte, made *write,
+) {
 	a := h.write(req.Context(), made)
 	switch {
 	case a.pass:

@@ -108,9 +108,6 @@ const deletion = "delete "
 func applyOrDelete(ctx context.Context, t *testing.T, s *runlocal.Session, text string) error {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(s.Config()).CoreV1()
-	if claim, ok := strings.CutPrefix(text, deletion+"persistentvolumeclaim "); ok {
-		return client.PersistentVolumeClaims("default").Delete(ctx, claim, metav1.DeleteOptions{})
-	}
 	if name, ok := strings.CutPrefix(text, deletion+"namespace "); ok { // its controller waits before it empties it
 		err := client.Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
 		for err == nil { // until it is gone

@@ -107,6 +107,7 @@ func TestHeldTimerLoops(t *testing.T) {
 		}()
 		for want := 1; want < 4; want++ {
 			time.Sleep(time.Second)
+			synctest.Wait()
 			if n != want {
 				t.Errorf("%d iterations have run, want %d", n, want)
 			}
@@ -120,7 +121,6 @@ func TestHeldTimerLoops(t *testing.T) {
 				t.Error("a loop that goes on is work to do")
 			}
 		}
-		synctest.Wait()
 		cancel()
 		<-done
 	})

@@ -90,6 +90,11 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 		l.deletion(c, n)
 	case diagnosis.NoPodSelected, diagnosis.NoEndpoints, diagnosis.PortMissing, inspect.NoAddress:
 		l.network(c, n)
+	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy, inspect.BadSchedule, inspect.BadTimeZone,
+		inspect.ScheduleMissed, inspect.JobStillActive:
+		l.jobs(c, n)
+	case inspect.MetricsUnavailable, inspect.AtLimit, inspect.EvictionBlocked, inspect.FieldFight:
+		l.scaling(c, n)
 	default:
 		l.others(c, n)
 	}
@@ -355,16 +360,33 @@ func (l *commandList) network(c *diagnosis.Cause, n *ownertree.Node) {
 	}
 }
 
-// others are the commands of the other types.
-func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
+// jobs is for Jobs and CronJobs that end in failure, or do not start.
+func (l *commandList) jobs(c *diagnosis.Cause, n *ownertree.Node) {
 	w := workload(n)
-	switch c.Type { //nolint:exhaustive // those that need more than to be described
-	case inspect.ProgressDeadline:
-		l.look(n.Namespace, "rollout status %s --timeout=1s", typeName(n))
-		l.undo(c)
-	case inspect.WaitsForDeletion:
-		l.look(n.Namespace, "get controllerrevisions")
-		l.last("each pod that is to be replaced", n.Namespace, "delete pod POD")
+	switch c.Type { //nolint:exhaustive // those that are given here
+	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy:
+		l.look(n.Namespace, "logs job/%s --all-containers", n.Name)
+		l.template("mended", w, "")
+		if w == n {
+			l.last("and apply it again: what it has done is done again", n.Namespace, "delete job %s", n.Name)
+		} else if w.Kind.Kind == "CronJob" {
+			l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", w.Name)
+		}
+	case inspect.BadSchedule, inspect.BadTimeZone, inspect.ScheduleMissed:
+		l.look(n.Namespace, "describe cronjob %s", n.Name)
+		l.change("", n.Namespace, "edit cronjob %s", n.Name)
+		l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", n.Name)
+	case inspect.JobStillActive:
+		l.look(n.Namespace, "describe cronjob %s", n.Name)
+		job, _, _ := strings.Cut(strings.TrimSuffix(c.Detail, " still runs"), ", ")
+		l.own(n.Namespace, "why %s", "job/"+job)
+		l.change("its concurrencyPolicy, or a deadline of its Jobs", n.Namespace, "edit cronjob %s", n.Name)
+	}
+}
+
+// scaling is for what decides how many pods there are, or may be fewer: autoscalers, budgets, and who applies a number.
+func (l *commandList) scaling(c *diagnosis.Cause, n *ownertree.Node) {
+	switch c.Type { //nolint:exhaustive // those that are given here
 	case inspect.MetricsUnavailable:
 		l.look(n.Namespace, "describe %s", typeName(n))
 		if !strings.Contains(c.Detail, "missing request") {
@@ -385,23 +407,25 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 			what = "so that it does not select these pods"
 		}
 		l.change(what, namespace, "edit poddisruptionbudget %s", name)
-	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy:
-		l.look(n.Namespace, "logs job/%s --all-containers", n.Name)
-		l.template("mended", w, "")
-		if w == n {
-			l.last("and apply it again: what it has done is done again", n.Namespace, "delete job %s", n.Name)
-		} else if w.Kind.Kind == "CronJob" {
-			l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", w.Name)
+	case inspect.FieldFight:
+		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
+		l.own(n.Namespace, "why %s --field %s", typeName(n), cmp.Or(c.Part, "spec"))
+		if c.Refers != nil {
+			l.change("what is applied, without spec.replicas: the autoscaler sets it", n.Namespace, "apply -f FILE")
+			l.last("or do without it", c.Refers.Namespace, "delete horizontalpodautoscaler %s", c.Refers.Name)
 		}
-	case inspect.BadSchedule, inspect.BadTimeZone, inspect.ScheduleMissed:
-		l.look(n.Namespace, "describe cronjob %s", n.Name)
-		l.change("", n.Namespace, "edit cronjob %s", n.Name)
-		l.change("a Job at once", n.Namespace, "create job NAME --from=cronjob/%s", n.Name)
-	case inspect.JobStillActive:
-		l.look(n.Namespace, "describe cronjob %s", n.Name)
-		job, _, _ := strings.Cut(strings.TrimSuffix(c.Detail, " still runs"), ", ")
-		l.own(n.Namespace, "why %s", "job/"+job)
-		l.change("its concurrencyPolicy, or a deadline of its Jobs", n.Namespace, "edit cronjob %s", n.Name)
+	}
+}
+
+// others are the commands of the other types.
+func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
+	switch c.Type { //nolint:exhaustive // those that need more than to be described
+	case inspect.ProgressDeadline:
+		l.look(n.Namespace, "rollout status %s --timeout=1s", typeName(n))
+		l.undo(c)
+	case inspect.WaitsForDeletion:
+		l.look(n.Namespace, "get controllerrevisions")
+		l.last("each pod that is to be replaced", n.Namespace, "delete pod POD")
 	case inspect.NodeNotReady:
 		l.look("", "describe node %s", n.Name)
 		l.look("kube-node-lease", "get lease %s", n.Name)
@@ -414,13 +438,6 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 			l.own("", "why %s", typeName(n)) // which reads the namespace of its Service
 		}
 		l.look(n.Namespace, "describe %s", typeName(n))
-	case inspect.FieldFight:
-		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
-		l.own(n.Namespace, "why %s --field %s", typeName(n), cmp.Or(c.Part, "spec"))
-		if c.Refers != nil {
-			l.change("what is applied, without spec.replicas: the autoscaler sets it", n.Namespace, "apply -f FILE")
-			l.last("or do without it", c.Refers.Namespace, "delete horizontalpodautoscaler %s", c.Refers.Name)
-		}
 	case inspect.VolumeReleased:
 		l.released(c, n)
 	case diagnosis.OldRevision:
