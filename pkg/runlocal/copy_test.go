@@ -351,7 +351,6 @@ func setUnhealthy(t *testing.T, client kubernetes.Interface, pod *corev1.Pod) {
 		}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i", State: state}}
 	}
-	pod.ResourceVersion = ""
 	pod.ResourceVersion = "" // controllers may have written it since
 	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -137,6 +137,7 @@ func TestPodGCLeavesSomePodsThatHaveEnded(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		pod := s.pod(t, name, "")
 		pod.Status.Phase = corev1.PodSucceeded
+		pod.ResourceVersion = "" // controllers may have written it since
 		if _, err := s.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -79,6 +79,7 @@ func (s *session) taint(t *testing.T, node string, taints ...corev1.Taint) {
 		t.Fatal(err)
 	}
 	n.Spec.Taints = taints
+	n.ResourceVersion = "" // controllers may have written it since
 	if _, err := nodes.Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +192,7 @@ func (s *session) report(t *testing.T, node string, ready corev1.ConditionStatus
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: metav1.Now(),
 		LastTransitionTime: metav1.Now()}}
+	n.ResourceVersion = "" // controllers may have written it since
 	if _, err := s.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

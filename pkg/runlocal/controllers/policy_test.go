@@ -50,6 +50,7 @@ func TestDisruptionWaitsForAnEvictedPod(t *testing.T) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 	})
+	pod.ResourceVersion = "" // controllers may have written it since
 	if _, err := s.client.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -272,7 +272,8 @@ func (s *session) node(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node.Spec.Taints = nil // that it is not ready, which admission has added
+	node.Spec.Taints = nil    // that it is not ready, which admission has added
+	node.ResourceVersion = "" // controllers may have written it since
 	if _, err := s.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +298,7 @@ func (s *session) pod(t *testing.T, name, address string) *corev1.Pod {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	pod.ResourceVersion = "" // controllers may have written it since
 	if pod, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

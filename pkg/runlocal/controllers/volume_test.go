@@ -244,6 +244,7 @@ func TestVolumeIsKeptWhileItIsBound(t *testing.T) {
 	s.run(t, 0, "pv-protection")
 	v := s.volume(t, "data", "1Gi")
 	v.Status.Phase = corev1.VolumeBound
+	v.ResourceVersion = "" // controllers may have written it since
 	if _, err := s.client.CoreV1().PersistentVolumes().UpdateStatus(t.Context(), v, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -255,6 +256,7 @@ func TestVolumeIsKeptWhileItIsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Status.Phase = corev1.VolumeReleased
+	v.ResourceVersion = "" // controllers may have written it since
 	if _, err := s.client.CoreV1().PersistentVolumes().UpdateStatus(t.Context(), v, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
