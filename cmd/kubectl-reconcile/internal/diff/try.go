@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -159,6 +160,7 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		after := tried[i].after.DeepCopy()
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
+			removeInvented(after, obj)
 			for _, field := range []string{
 				"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
 			} {
@@ -169,10 +171,48 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		if err != nil {
 			return nil, err
 		}
+		removeInvented(after, obj, current)
 		after.SetUID(current.GetUID())
 		after.SetResourceVersion(current.GetResourceVersion())
 		after.SetManagedFields(nil)
 		return client.Update(ctx, after, metav1.UpdateOptions{FieldManager: o.apply.Manager()})
+	}
+}
+
+// removeInvented removes from a Service that a dry run was answered with the addresses and ports that none of the
+// others has. A server reserves none in a dry run, and answers with ones that no Service can have; the copy chooses
+// its own.
+func removeInvented(after *unstructured.Unstructured, others ...*unstructured.Unstructured) {
+	if after.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Service"}) {
+		return
+	}
+	kept := map[string]bool{corev1.ClusterIPNone: true}
+	for _, other := range others {
+		eachReserved(other, func(value any) bool {
+			kept[fmt.Sprint(value)] = true
+			return true
+		})
+	}
+	eachReserved(after, func(value any) bool { return kept[fmt.Sprint(value)] })
+}
+
+// eachReserved removes the addresses and ports that a Service has reserved for which keep returns false.
+func eachReserved(service *unstructured.Unstructured, keep func(value any) bool) {
+	drop := func(in any, field string) {
+		m, _ := in.(map[string]any)
+		if value, ok := m[field]; ok && !keep(value) {
+			delete(m, field)
+		}
+	}
+	spec, _ := service.Object["spec"].(map[string]any)
+	drop(spec, "clusterIP")
+	drop(spec, "healthCheckNodePort")
+	if ips, ok := spec["clusterIPs"].([]any); ok {
+		spec["clusterIPs"] = slices.DeleteFunc(ips, func(ip any) bool { return !keep(ip) })
+	}
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		drop(port, "nodePort")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -76,6 +77,37 @@ func TestKeepCopied(t *testing.T) {
 		}
 		if len(kept) == 1 != row.kept || note != row.note || text != row.err {
 			t.Errorf("%s: kept %t, note %q, error %q", row.reason, len(kept) == 1, note, text)
+		}
+	}
+}
+
+// TestWithoutInvented: of the addresses and ports that a server answers a dry run with, only those are kept that the
+// Service has or is given.
+func TestWithoutInvented(t *testing.T) {
+	const dual = `clusterIP: 10.96.0.0, clusterIPs: [10.96.0.0, "fd00::"]`
+	for _, row := range []struct{ reason, after, given, current, want string }{
+		{"a new Service", dual + ", ports: [{port: 80, nodePort: 32769}], healthCheckNodePort: 32770", "", "",
+			"clusterIPs: [], ports: [{port: 80}]"},
+		{"it asks for one address", dual, "clusterIP: 10.96.0.0", "", "clusterIP: 10.96.0.0, clusterIPs: [10.96.0.0]"},
+		{"it asks for both", dual, `clusterIPs: [10.96.0.0, "fd00::"]`, "", dual},
+		{"it is there", "clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80, nodePort: 30001}]",
+			"ports: [{port: 80}]", "clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 79, nodePort: 30001}]",
+			"clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80, nodePort: 30001}]"},
+		{"it is there and gets a port", "clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80, nodePort: 32769}]",
+			"type: NodePort", "clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80}]",
+			"clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{port: 80}]"},
+		{"it asks for ports", "ports: [{port: 80, nodePort: 30001}], healthCheckNodePort: 30002",
+			"ports: [{port: 80, nodePort: 30001}], healthCheckNodePort: 30002", "",
+			"ports: [{port: 80, nodePort: 30001}], healthCheckNodePort: 30002"},
+		{"a headless one", "clusterIP: None, clusterIPs: [None]", "clusterIP: None", "", "clusterIP: None, clusterIPs: [None]"},
+	} {
+		service := func(spec string) *unstructured.Unstructured {
+			return object(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {"+spec+"}}")
+		}
+		got := service(row.after)
+		removeInvented(got, service(row.given), service(row.current))
+		if diff := cmp.Diff(service(row.want).Object, got.Object); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
 }
