@@ -86,7 +86,7 @@ func (k *kubelet) onNode(e engine.Event) []engine.Request {
 	}
 	var requests []engine.Request
 	for _, pod := range all {
-		if pod.Spec.NodeName == node.Name {
+		if pod.Spec.NodeName == node.Name && !k.copied.keeps(pod) {
 			requests = append(requests, engine.Request{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}

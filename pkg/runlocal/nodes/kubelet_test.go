@@ -273,6 +273,20 @@ func TestKubeletForgets(t *testing.T) {
 	}
 }
 
+// TestNodeOfCopiedPods: a node brings back its pods, but not those that stay as they were copied.
+func TestNodeOfCopiedPods(t *testing.T) {
+	node := newNode(0, DefaultCapacity(), "v0.0.0", epoch)
+	pod := bound(named("web"), node.Name)
+	k := kubeletAnswering(t, pod, nil)
+	if got := k.onNode(engine.Event{New: node, Initial: true}); len(got) != 1 {
+		t.Errorf("requests %v, want one for the pod of the node", got)
+	}
+	k.copied = NewCopied(nil, []*corev1.Pod{pod})
+	if got := k.onNode(engine.Event{New: node, Initial: true}); len(got) != 0 {
+		t.Errorf("requests %v for a pod that was copied", got)
+	}
+}
+
 func TestStopTime(t *testing.T) {
 	k := &kubelet{stopAfter: 5 * time.Second}
 	grace := func(s int64) *corev1.Pod {
