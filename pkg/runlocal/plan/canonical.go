@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -247,6 +248,7 @@ func (n *names) object(obj *unstructured.Unstructured) *unstructured.Unstructure
 	}
 	out := &unstructured.Unstructured{Object: n.value(obj.Object).(map[string]any)}
 	unstructured.RemoveNestedField(out.Object, "metadata", "resourceVersion")
+	removeTriggerTime(out)
 	if deleted := obj.GetDeletionTimestamp(); deleted != nil && !deleted.Time.Before(n.began) {
 		_ = unstructured.SetNestedField(out.Object, nowWord, "metadata", "deletionTimestamp") // there is metadata
 	}
@@ -258,6 +260,19 @@ func (n *names) object(obj *unstructured.Unstructured) *unstructured.Unstructure
 		n.hidePorts(out)
 	}
 	return out
+}
+
+// removeTriggerTime removes the annotation by which a controller says since when endpoints are what they are: whether
+// it does depends on which changes it has seen at once.
+func removeTriggerTime(obj *unstructured.Unstructured) {
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, ok := annotations[corev1.EndpointsLastChangeTriggerTime]; !ok {
+		return
+	}
+	if delete(annotations, corev1.EndpointsLastChangeTriggerTime); len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
 }
 
 // sortManagedFields sorts the entries of managedFields, which the API sorts by times to the second.

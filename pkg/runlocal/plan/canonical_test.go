@@ -99,6 +99,29 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestTriggerTime: when a controller saw a change of endpoints, and whether it says so, is chance.
+func TestTriggerTime(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		kept   map[string]any
+	}{{"it is the only annotation", map[string]any{}}, {"others stay", map[string]any{"a": "b"}}} {
+		slice := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice"}}
+		slice.SetName("web-abcde")
+		want := slice.DeepCopy().Object
+		if len(tt.kept) > 0 {
+			want["metadata"].(map[string]any)["annotations"] = tt.kept
+		}
+		written := map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "2020-01-02T03:04:05Z"}
+		for key, value := range tt.kept {
+			written[key] = value.(string)
+		}
+		slice.SetAnnotations(written)
+		if diff := gocmp.Diff(want, newNames(time.Now()).object(slice).Object); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
 func TestListOrderOfGeneratedNames(t *testing.T) {
 	n := newNames(time.Now())
 	n.learn([]api.Write{{After: pod("web-zzzz9", "a")}})

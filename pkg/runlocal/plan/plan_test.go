@@ -319,6 +319,43 @@ spec: {hard: {pods: "2"}}
 	}
 }
 
+// TestWritesOfAdmission: what the API server counts when it admits a pod is no write of the controller that creates it.
+func TestWritesOfAdmission(t *testing.T) {
+	quota := `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: many}
+spec: {hard: {pods: "9"}}
+---`
+	p := planOf(t, quota+deployment(1, "a"), deployment(2, "a"), Options{})
+	for i := range p.Steps {
+		for _, w := range p.Steps[i].Writes {
+			if w.Object.Kind == "ResourceQuota" && p.Steps[i].Controller != "resourcequota" {
+				t.Errorf("%s writes ResourceQuota %s: %v", p.Steps[i].Controller, w.Object.Name, w.Changes)
+			}
+		}
+	}
+	counted := slices.ContainsFunc(p.Objects, func(o Object) bool {
+		return o.Kind == "ResourceQuota" && strings.Contains(fmt.Sprint(o.After.Object["status"]), "used:map[pods:2]")
+	})
+	if !counted {
+		t.Errorf("at the end the quota does not count two pods: %+v", p.Objects)
+	}
+}
+
+// TestDeletedOnce: a pod without a node is gone at once, which the API server writes twice, and is one deletion.
+func TestDeletedOnce(t *testing.T) {
+	stuck := func(replicas int) string {
+		return strings.Replace(deployment(replicas, "a"), "spec: {containers", "spec: {nodeSelector: {no: such}, containers", 1)
+	}
+	deleted := slices.DeleteFunc(outline(planOf(t, stuck(1), stuck(0), Options{})), func(line string) bool {
+		return !strings.Contains(line, " delete ")
+	})
+	if len(deleted) != 1 {
+		t.Errorf("one pod is deleted %d times: %q", len(deleted), deleted)
+	}
+}
+
 // TestSecretsAreHidden: no value of a Secret is in a plan.
 func TestSecretsAreHidden(t *testing.T) {
 	secret := func(value, more string) string {

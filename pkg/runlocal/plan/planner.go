@@ -77,7 +77,8 @@ type Planner struct {
 func New() *Planner {
 	n := newNames(time.Now())
 	return &Planner{
-		names: n, schedule: schedule{names: n}, delays: map[queueKey]delay{}, failures: map[queueKey]failure{},
+		names: n, schedule: schedule{names: n, created: map[string]bool{}},
+		delays: map[queueKey]delay{}, failures: map[queueKey]failure{},
 		numbers: map[trace.ReconcileID]int{}, plan: &Plan{}, complete: map[string]bool{}, trace: newCollector(),
 	}
 }
@@ -285,6 +286,7 @@ func (p *Planner) reconcile(ctx context.Context, c candidate) (bool, error) {
 		p.changed = true
 		return false, p.session.WaitHeld(ctx)
 	}
+	delete(p.schedule.since, c.queueKey) // it waits anew if it is added again
 	if err := p.session.WaitHeld(ctx); err != nil {
 		return true, fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
 	}

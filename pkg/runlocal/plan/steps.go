@@ -48,6 +48,7 @@ func (p *Planner) collect(of queueKey) error {
 	p.revision = newest
 	p.changed = p.changed || len(writes) > 0 // and not by Events, which come when they do
 	p.names.learn(writes)
+	p.schedule.noteCreated(writes)
 	for _, r := range reconciles {
 		for _, request := range r.refused {
 			if request.GenerateName != "" {
@@ -270,10 +271,21 @@ func (p *Planner) addWrite(steps map[trace.ReconcileID]*Step, by trace.Reconcile
 		one.Verb = Create
 	case after == nil, !isDeleting(before) && isDeleting(after):
 		one.Verb, one.Changes = Delete, nil
-	case len(changes) == 0:
+	case len(changes) == 0, isCounted(step, &one):
 		return
 	}
+	if one.Verb == Delete && slices.ContainsFunc(step.Writes, func(other Write) bool {
+		return other.Verb == Delete && other.Object == one.Object && !other.Refused()
+	}) {
+		return // the API server marks what it deletes at once, too
+	}
 	step.Writes = append(step.Writes, one)
+}
+
+// isCounted reports whether a write is that of the API server, which counts in a quota what it admits.
+func isCounted(step *Step, w *Write) bool {
+	return w.Object.Resource.GroupResource() == (schema.GroupResource{Resource: "resourcequotas"}) &&
+		w.OnlyStatus() && step.Controller != "resourcequota"
 }
 
 // deletionTimestamp is the field that is set when an object is deleted that does not go at once.
