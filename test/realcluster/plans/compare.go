@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
@@ -218,7 +217,9 @@ func trim(o *scenarios.Outcome) {
 		for _, field := range unplanned {
 			unstructured.RemoveNestedField(u.Object, "metadata", field)
 		}
-		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+		for _, key := range uncompared {
+			unstructured.RemoveNestedField(u.Object, "metadata", "annotations", key)
+		}
 		content, _ := trimmed(u.Object).(map[string]any) // which is not empty: it has a kind
 		o.Objects[i] = scenarios.Object{
 			Resource: u.GetKind(), Unstructured: &unstructured.Unstructured{Object: content},
@@ -261,6 +262,9 @@ func entryName(entry any) string {
 	m, ok := entry.(map[string]any)
 	if !ok {
 		return ""
+	}
+	if target, ok := m["targetRef"].(map[string]any); ok { // of an endpoint, whose address is chance
+		return fmt.Sprint(target["name"])
 	}
 	for _, field := range []string{"type", "name", "uid", "containerPort", "port", "ip", "key"} {
 		if value, ok := m[field]; ok {

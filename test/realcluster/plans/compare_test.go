@@ -83,6 +83,24 @@ func TestAccountsDiffer(t *testing.T) {
 	}
 }
 
+// TestChangesOfEndpoints: neither the order of endpoints nor since when they are what they are is a change.
+func TestChangesOfEndpoints(t *testing.T) {
+	slice := func(since string, pods ...string) map[string]any {
+		var endpoints []any
+		for _, name := range pods {
+			endpoints = append(endpoints, map[string]any{"targetRef": map[string]any{"name": name}})
+		}
+		annotations := map[string]any{"endpoints.kubernetes.io/last-change-trigger-time": since}
+		return map[string]any{"metadata": map[string]any{"annotations": annotations}, "endpoints": endpoints}
+	}
+	if got := changedFields(slice("1", "a", "b"), slice("2", "b", "a")); got != nil {
+		t.Errorf("what is chance is a change: %q", got)
+	}
+	if got, want := changedFields(slice("1", "a", "b"), slice("1", "a", "c")), []string{"endpoints"}; !cmp.Equal(got, want) {
+		t.Errorf("another endpoint: %q, want %q", got, want)
+	}
+}
+
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		as            string
@@ -111,17 +129,30 @@ func TestTrim(t *testing.T) {
 		"kind": "Pod",
 		"metadata": map[string]any{
 			"name": "a", "resourceVersion": "7", "generation": int64(2),
-			"annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+			"annotations": map[string]any{
+				"kubectl.kubernetes.io/last-applied-configuration": "{}",
+				"endpoints.kubernetes.io/last-change-trigger-time": "2026-01-02T03:04:05Z",
+			},
 		},
 		"spec": map[string]any{
 			"volumes": []any{map[string]any{"name": "z", "emptyDir": map[string]any{}}, map[string]any{"name": "a"}},
+			"addresses": []any{
+				map[string]any{"ip": "1", "targetRef": map[string]any{"name": "web-z"}},
+				map[string]any{"ip": "2", "targetRef": map[string]any{"name": "web-a"}},
+			},
 		},
 	}}
 	o := &scenarios.Outcome{Objects: []scenarios.Object{{Resource: "pods", Unstructured: object}}}
 	trim(o)
 	want := map[string]any{
 		"kind": "Pod", "metadata": map[string]any{"name": "a"},
-		"spec": map[string]any{"volumes": []any{map[string]any{"name": "a"}, map[string]any{"name": "z"}}},
+		"spec": map[string]any{
+			"volumes": []any{map[string]any{"name": "a"}, map[string]any{"name": "z"}},
+			"addresses": []any{
+				map[string]any{"ip": "2", "targetRef": map[string]any{"name": "web-a"}},
+				map[string]any{"ip": "1", "targetRef": map[string]any{"name": "web-z"}},
+			},
+		},
 	}
 	if diff := cmp.Diff(want, o.Objects[0].Object); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

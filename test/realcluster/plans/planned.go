@@ -160,13 +160,17 @@ func (p *planned) writeOf(w planWrite, before *unstructured.Unstructured) (write
 	return one, after
 }
 
-// sizes are the numbers of replicas that the plan lists, by object.
+// sizes are the numbers of replicas that the plan lists, by object. An object that another workload adopts is in the
+// rollouts of both, and in the second begins with what it was last.
 func (p *planned) sizes() map[string][]string {
 	out := map[string][]string{}
 	for _, rollout := range p.plan.Rollouts {
 		for _, size := range rollout.Sizes {
 			name := at(p.home, size.Object.Namespace, size.Object.Kind, size.Object.Name)
-			out[name] = append(out[name], fmt.Sprint(size.Replicas))
+			text := fmt.Sprint(size.Replicas)
+			if n := len(out[name]); n == 0 || out[name][n-1] != text {
+				out[name] = append(out[name], text)
+			}
 		}
 	}
 	return out
