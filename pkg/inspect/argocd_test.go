@@ -126,6 +126,7 @@ var differences = map[string]string{
 	"argoproj.io/Rollout/testdata/suspended_userPause.yaml":                    "a generation that is no number leaves a doubt",
 	"batch/CronJob/testdata/degraded.yaml":                                     "a kind with a rule of ours: its jobs are judged themselves",
 	"batch/CronJob/testdata/suspended.yaml":                                    "a kind with a rule of ours",
+	"monitoring.coreos.com/Prometheus/testdata/progressing.yaml":               "Available is Degraded",
 	"image.toolkit.fluxcd.io/ImagePolicy/testdata/degraded.yaml":               "Reconciling is True: it is being worked on",
 	"kubevirt.io/VirtualMachine/testdata/healthy_halted_runstrategy.yaml":      "stopped as wanted is at rest",
 	"kubevirt.io/VirtualMachine/testdata/healthy_stopped.yaml":                 "stopped as wanted is at rest",

@@ -152,8 +152,10 @@ func (o subject) readiness() Condition {
 func (o subject) notReady(ready Condition, main []stateWord) judgement {
 	failing := slices.IndexFunc(main, func(w stateWord) bool { return w.status == Failed || w.status == Degraded })
 	rests := slices.IndexFunc(main, func(w stateWord) bool { return w.status == Suspended })
+	again := ready.Status == "Unknown" && o.reconcilingReason() != "" // what has failed is being tried again
 	other := slices.IndexFunc(o.conditions, func(c Condition) bool {
-		return c.Bad && c.Type != ready.Type && c.Drift != Behind && (c.Polarity == Negative || isFailing(c.Reason))
+		return c.Bad && c.Type != ready.Type && c.Drift != Behind && !again &&
+			(c.Polarity == Negative || isFailing(c.Reason))
 	})
 	switch {
 	case ready.Status == "False" && ready.Bad && isFailing(ready.Reason) && !o.isIssuing():
@@ -243,6 +245,8 @@ func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement
 	for _, c := range o.conditions {
 		failed := c.Polarity == Neutral && c.Status == "False" && c.Drift != Behind && isFailing(c.Reason)
 		switch {
+		case c.Status == Degraded && c.Drift != Behind: // as those of the Prometheus operator may be
+			return failure(o.degradedBy(c), true), true
 		case c.Bad && o.isScaledDown(c),
 			c.Bad && c.Polarity == Positive && (isWaiting(c.Reason) || onItsWay && !isFailing(c.Reason)):
 		case c.Bad:
@@ -348,6 +352,9 @@ func (o subject) reportedError() string {
 		for _, part := range o.maps("status", field) {
 			for _, reported := range part.maps("errors") {
 				return withReason(cmp.Or(reported.text("code"), field), firstLine(reported.text("message")))
+			}
+			if part.text("level") == "ERROR" { // Istio's validationMessages
+				return withReason(cmp.Or(part.text("type", "name"), field), firstLine(part.text("type", "code")))
 			}
 		}
 	}

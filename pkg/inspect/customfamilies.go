@@ -69,6 +69,9 @@ func (o subject) pausedByUser() (field, word string) {
 		}
 	}
 	switch {
+	case o.group == "flink.apache.org" && o.text("spec", "job", "state") == "suspended" &&
+		o.text("status", "lifecycleState") == "SUSPENDED":
+		return "spec.job.state", "suspended"
 	case o.flag("spec", "hibernation", "enabled"):
 		return "spec.hibernation.enabled", "hibernated"
 	case o.group == "kubevirt.io" && !o.isToRun() && o.text("status", "printableStatus") == "Stopped":
