@@ -14,16 +14,17 @@ import (
 // pollInterval is how often a session that is waited for is checked, which takes a few microseconds.
 const pollInterval = 5 * time.Millisecond
 
-// settleHorizon is how far off a key's time must be for the session to count as settled. Most retries come sooner.
+// settleHorizon is the longest delay of a key that is waited for. Most retries come sooner.
 const settleHorizon = time.Second
 
 // Settled reports whether nothing is left to do: every queue is empty, no reconcile and no request of a controller is
 // in flight, every handler has handled every watch event, the garbage collector, if it runs, sees all that can be
-// listed, and no key's time comes soon (within a second, and the time that pods take to be ready). Keys that wait for
-// longer do not count: see Pending. What is on its way from a cluster's API server is not known: see WaitSettled.
+// listed, and no key has a short delay (of at most a second, and the time that pods take to be ready). Keys that wait
+// for longer do not count, even when they are about to come back: of many that do so every few seconds, one always is;
+// see Pending. What is on its way from a cluster's API server is not known: see WaitSettled.
 func (s *Session) Settled() bool {
 	state := s.tap.State() // before the versions: a controller that is idle here writes no later one
-	return s.idle(state) && !slices.ContainsFunc(pending(state), s.isDueSoon)
+	return s.idle(state) && !slices.ContainsFunc(pending(state), s.isShort)
 }
 
 // idle reports whether nothing is left to do but what is due later.
@@ -49,8 +50,9 @@ func (s *Session) handled(state tap.State, resource schema.GroupResource) bool {
 	return !watched || at >= s.server.LastEvent(resource)
 }
 
-func (s *Session) isDueSoon(p Pending) bool {
-	return time.Until(p.Due) <= settleHorizon+s.podReadyAfter
+// isShort reports whether a key comes back after a short delay, as most retries do.
+func (s *Session) isShort(p Pending) bool {
+	return p.Due.Sub(p.Since) <= settleHorizon+s.podReadyAfter
 }
 
 // Pending is a key that comes back by itself.

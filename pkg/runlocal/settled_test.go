@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 // left counts the objects of a resource in the namespace default.
@@ -29,6 +31,28 @@ metadata:
   name: lost
   ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: never, uid: 11111111-2222-3333-4444-555555555555}]
 `
+
+// TestShortDelays: a key that comes back again and again is no work that is left, not even when it is about to: of many
+// autoscalers, one always is.
+func TestShortDelays(t *testing.T) {
+	for _, tc := range []struct {
+		delay, waited, podReadyAfter time.Duration
+		want                         bool
+	}{
+		{15 * time.Second, 0, 0, false},
+		{15 * time.Second, 14900 * time.Millisecond, 0, false},
+		{settleHorizon, 0, 0, true},
+		{2 * time.Second, 0, 0, false},
+		{2 * time.Second, 0, time.Second, true},
+	} {
+		s := &Session{podReadyAfter: tc.podReadyAfter}
+		since := time.Now().Add(-tc.waited)
+		p := Pending{DelayedKey: tap.DelayedKey{Since: since, Due: since.Add(tc.delay)}}
+		if got := s.isShort(p); got != tc.want {
+			t.Errorf("short is %t after %s of %s", got, tc.waited, tc.delay)
+		}
+	}
+}
 
 func TestSettledWaitsForTheGarbageCollector(t *testing.T) {
 	s := start(t, Options{Nodes: 1}, "deployment", "replicaset", "garbagecollector")

@@ -279,7 +279,7 @@ func TestNothingIsRecordedWithoutARecorder(t *testing.T) {
 		q.AddAfter("a", time.Hour)
 		state := func() QueueState { return tap.State().Controllers[0].Queues[0] }
 		due := time.Now().Add(time.Minute)
-		want := QueueState{Queued: 1, Delayed: []DelayedKey{{Key: "a", Due: due}}}
+		want := QueueState{Queued: 1, Delayed: []DelayedKey{{Key: "a", Since: time.Now(), Due: due}}}
 		if diff := cmp.Diff(want, state()); diff != "" {
 			t.Errorf("queued (-want +got):\n%s", diff)
 		}

@@ -36,6 +36,7 @@ type keyState[K comparable] struct {
 // ones are merged, as client-go's delaying queue does it with its entries (insert in util/workqueue/delaying_queue.go).
 type delay[K comparable] struct {
 	key       K
+	since     time.Time // when it was requested that is due then
 	due       time.Time
 	retry     int
 	handler   string
@@ -134,7 +135,9 @@ func (t *queueTracker[K]) addAt(k K, now, due time.Time, cause *trace.Cause, ret
 		merged, more = d.requested, d.more
 		e.delays = e.delays[:last]
 	}
-	d := &delay[K]{key: k, due: due, retry: retry, handler: handlerOfCause(cause), requested: merged, more: more}
+	d := &delay[K]{
+		key: k, since: now, due: due, retry: retry, handler: handlerOfCause(cause), requested: merged, more: more,
+	}
 	d.merge(requestedDelay{due, cause})
 	e.delays = append(e.delays, d)
 	return d
@@ -233,7 +236,9 @@ func (t *queueTracker[K]) state(now time.Time) QueueState {
 				ready = true
 				continue
 			}
-			s.Delayed = append(s.Delayed, DelayedKey{Key: t.keyText(k), Due: d.due, Retry: d.retry, Handler: d.handler})
+			s.Delayed = append(s.Delayed, DelayedKey{
+				Key: t.keyText(k), Since: d.since, Due: d.due, Retry: d.retry, Handler: d.handler,
+			})
 		}
 		if ready {
 			s.Queued++

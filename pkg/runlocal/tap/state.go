@@ -53,7 +53,8 @@ type QueueState struct {
 // DelayedKey is a key that is added to its queue when it is due.
 type DelayedKey struct {
 	Key string
-	Due time.Time
+	// Since is when it was asked for that it is added, and Due when it is.
+	Since, Due time.Time
 	// Retry counts the failures in a row; 0 for a timer.
 	Retry int
 	// Handler names the functions that added it, as in trace.Enqueue; empty if nothing is recorded.

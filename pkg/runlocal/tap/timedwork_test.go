@@ -78,7 +78,9 @@ func TestPlannedWorkIsAReconcile(t *testing.T) {
 func TestStateOfPlannedWork(t *testing.T) {
 	inEvictor(t, func(t *testing.T, e *evictor) {
 		e.handleNode(time.Minute)
-		want := QueueState{Queue: "pods", Delayed: []DelayedKey{{Key: "default/web", Due: time.Now().Add(time.Minute)}}}
+		want := QueueState{Queue: "pods", Delayed: []DelayedKey{
+			{Key: "default/web", Since: time.Now(), Due: time.Now().Add(time.Minute)},
+		}}
 		if diff := cmp.Diff(want, e.state(), cmpopts.IgnoreFields(DelayedKey{}, "Handler")); diff != "" {
 			t.Errorf("planned (-want +got):\n%s", diff)
 		}
