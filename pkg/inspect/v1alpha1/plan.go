@@ -29,6 +29,9 @@ type Plan struct {
 	Loop []int `json:"loop,omitempty"`
 	// What objects are beside what is wanted of them, without a change.
 	Drift *PlanDrift `json:"drift,omitempty"`
+	// What controllers create in the plan, and webhooks of the cluster would refuse: for each owner the first object of
+	// each kind.
+	RefusedByCluster []PlanRefusal `json:"refusedByCluster,omitempty"`
 	// What is not in the plan, and why, for people.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// What could not be read, so that something may be missing.
@@ -51,6 +54,14 @@ type PlanStep struct {
 	Error string `json:"error,omitempty"`
 	// How often it was tried again with the same result.
 	Repeats int `json:"repeats,omitempty"`
+}
+
+// PlanRefusal is the creation of an object that a webhook of the cluster would refuse.
+type PlanRefusal struct {
+	Controller string    `json:"controller"`
+	Object     ObjectRef `json:"object"`
+	// What the API server says.
+	Message string `json:"message"`
 }
 
 // PlanCause is one reason for a step.

@@ -41,7 +41,12 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	if text := connect.OtherMinorText(version, api.KubernetesVersion()); text != "" {
 		fmt.Fprintf(o.streams.ErrOut, "warning: %s\n", text)
 	}
-	return o.planInCopy(ctx, *job)
+	made, err := o.planInCopy(ctx, *job)
+	if err != nil {
+		return nil, err
+	}
+	made.refused, err = o.tryWebhooks(ctx, made)
+	return made, interrupted(ctx, err)
 }
 
 // readCluster tries the change on the cluster, and copies what the plan for it needs.

@@ -28,6 +28,11 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 	for i := range made.Objects {
 		out.Objects = append(out.Objects, o.objectDocument(&made.Objects[i]))
 	}
+	for _, r := range made.refused {
+		out.RefusedByCluster = append(out.RefusedByCluster, v1alpha1.PlanRefusal{
+			Controller: r.controller, Object: refOf(r.object), Message: r.message,
+		})
+	}
 	for _, l := range made.Later {
 		one := v1alpha1.PlanLater{Controller: l.Controller, Key: l.Key, Retry: l.Retry, What: l.What}
 		if l.Retry == 0 {

@@ -27,8 +27,19 @@ type madePlan struct {
 	copied *seed.Copy
 	// drift is what objects are beside what is wanted of them; nil if it was not looked for.
 	drift *drift.Report
+	// refused are what controllers create in the plan and webhooks of the cluster refuse.
+	refused []webhookRefusal
 	// leftOut is what is not in the plan, a line for each cause.
 	leftOut []string
+}
+
+// lines are those about what the cluster would refuse, and about what is not in the plan.
+func (m *madePlan) lines() []string {
+	var out []string
+	for i := range m.refused {
+		out = append(out, m.refused[i].line())
+	}
+	return append(out, m.leftOut...)
 }
 
 // planOnFiles makes the plan for the objects of files. Objects as a server has stored them are the state that the plan

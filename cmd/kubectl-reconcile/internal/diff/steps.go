@@ -22,7 +22,7 @@ import (
 func (o *Options) print(ctx context.Context, made *madePlan) error {
 	out := o.streams.Out
 	if o.summary || o.output == "name" {
-		for _, line := range made.leftOut {
+		for _, line := range made.lines() {
 			if _, err := fmt.Fprintln(o.streams.ErrOut, cli.OneLine(line)); err != nil {
 				return err
 			}

@@ -41,6 +41,9 @@ func (o *Options) summaryLine(made *madePlan) string {
 	if refused := refusedWrites(made); refused > 0 {
 		parts = append(parts, cli.Plural(refused, "write")+" refused")
 	}
+	if len(made.refused) > 0 {
+		parts = append(parts, "the cluster would refuse some of it")
+	}
 	if n := unscheduledPods(made); n > 0 {
 		parts = append(parts, cli.Plural(n, "pod")+" without a node")
 	}
@@ -122,7 +125,7 @@ func (o *Options) notes(made *madePlan) []string {
 		in := render.FormatDuration(trace.Duration(l.In))
 		out = append(out, fmt.Sprintf("in %s: %s %s: %s", in, l.Controller, l.Key, what))
 	}
-	out = append(out, made.leftOut...)
+	out = append(out, made.lines()...)
 	if made.Loop != nil {
 		out = append(out, loopText(made.Loop))
 	}

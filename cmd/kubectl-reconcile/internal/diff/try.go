@@ -161,9 +161,8 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			removeInvented(after, obj)
-			for _, field := range []string{
-				"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
-			} {
+			removeValue(after.Object, string(after.GetUID()))
+			for _, field := range []string{"resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 				unstructured.RemoveNestedField(after.Object, "metadata", field)
 			}
 			return client.Create(ctx, after, metav1.CreateOptions{FieldManager: o.apply.Manager()})
@@ -194,6 +193,25 @@ func removeInvented(after *unstructured.Unstructured, others ...*unstructured.Un
 		})
 	}
 	eachReserved(after, func(value any) bool { return kept[fmt.Sprint(value)] })
+}
+
+// removeValue removes the fields that have a value, wherever they are: the uid that a dry run was answered with is also
+// among the labels and in the selector of a Job.
+func removeValue(in any, value string) {
+	switch in := in.(type) {
+	case map[string]any:
+		for name, field := range in {
+			if field == value {
+				delete(in, name)
+			} else {
+				removeValue(field, value)
+			}
+		}
+	case []any:
+		for _, item := range in {
+			removeValue(item, value)
+		}
+	}
 }
 
 // eachReserved removes the addresses and ports that a Service has reserved for which keep returns false.

@@ -1,0 +1,191 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
+)
+
+// webhookRefusal is the creation of an object by a controller that a webhook of the cluster refuses.
+type webhookRefusal struct {
+	controller string
+	object     plan.ObjectID
+	message    string
+}
+
+// line is the line about it below the steps of a plan.
+func (r *webhookRefusal) line() string {
+	return fmt.Sprintf("in the plan, but the cluster would refuse it: %s %s of %s: %s", r.object.Kind, r.object.Name,
+		r.controller, render.TrimAPIError(r.message))
+}
+
+// mostCreated bounds the objects of a plan that are tried on the cluster.
+const mostCreated = 20
+
+// tryWebhooks has the cluster create, in dry run, what controllers create in the plan, if the cluster may have webhooks,
+// which the copy does not call: of what a controller creates for one owner, the first object of each kind. Of what the
+// user may not create, and of webhooks that are not called in a dry run, nothing is known.
+func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) ([]webhookRefusal, error) {
+	if !mayHaveWebhooks(made.copied) {
+		return nil, nil
+	}
+	shown := o.progress.Show(ctx, cli.ProgressText("trying in dry run what controllers create"))
+	defer shown()
+	config := rest.CopyConfig(o.cluster.Config)
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	var out []webhookRefusal
+	for _, c := range createdByControllers(made.Plan) {
+		objects := client.Resource(c.object.Resource).Namespace(c.object.Namespace)
+		_, err := objects.Create(ctx, asSent(c.after), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil && isOfWebhook(err.Error()) {
+			out = append(out, webhookRefusal{controller: c.controller, object: c.object, message: err.Error()})
+		}
+	}
+	return out, nil
+}
+
+// webhookResources are the kinds that configure webhooks.
+var webhookResources = []schema.GroupResource{
+	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
+	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"},
+}
+
+// mayHaveWebhooks reports whether the cluster of a copy has webhooks, or could not be asked for them.
+func mayHaveWebhooks(copied *seed.Copy) bool {
+	return slices.ContainsFunc(webhookResources, copied.Unread) ||
+		slices.ContainsFunc(copied.LeftOut, func(l seed.LeftOut) bool { return l.Reason == seed.ReasonWebhook })
+}
+
+// ofWebhook matches what an API server says of a webhook that denies a request, or that it cannot call:
+// k8s.io/apiserver/pkg/admission/plugin/webhook.
+var ofWebhook = regexp.MustCompile(`admission webhook "[^"]*" denied the request|failed calling webhook "`)
+
+func isOfWebhook(message string) bool { return ofWebhook.MatchString(message) }
+
+// createdObject is an object that a controller creates in a plan.
+type createdObject struct {
+	controller string
+	object     plan.ObjectID
+	after      *unstructured.Unstructured
+}
+
+// createdByControllers returns what controllers create in a plan and leave there: for each owner the first object of
+// each kind.
+func createdByControllers(p *plan.Plan) []createdObject {
+	after := map[plan.ObjectID]*unstructured.Unstructured{}
+	for i := range p.Objects {
+		after[p.Objects[i].ObjectID] = p.Objects[i].After
+	}
+	var out []createdObject
+	seen := map[string]bool{}
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		if step.Simulated || step.Controller == "" {
+			continue
+		}
+		for _, w := range step.Writes {
+			obj := after[w.Object]
+			if w.Verb != plan.Create || w.Refused() || obj == nil || len(out) == mostCreated {
+				continue
+			}
+			owner := ""
+			if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+				owner = ref.Kind + " " + ref.Name
+			}
+			alike := fmt.Sprint(step.Controller, " ", w.Object.Resource, " ", w.Object.Namespace, " ", owner)
+			if !seen[alike] {
+				seen[alike] = true
+				out = append(out, createdObject{step.Controller, w.Object, obj})
+			}
+		}
+	}
+	return out
+}
+
+// accessVolume begins the names of the volumes that an API server adds to pods for their ServiceAccounts.
+const accessVolume = "kube-api-access-"
+
+// asSent returns an object of a plan without what an API server and nodes have added to it, which is in words that a
+// server would not accept.
+func asSent(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	unstructured.RemoveNestedField(out.Object, "status")
+	for _, field := range []string{"uid", "creationTimestamp", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	if isWord(out.GetName()) {
+		unstructured.RemoveNestedField(out.Object, "metadata", "name")
+	}
+	removeWords(out.Object, "metadata", "labels")
+	removeWords(out.Object, "spec", "template", "metadata", "labels")
+	switch out.GetKind() {
+	case "Pod":
+		unstructured.RemoveNestedField(out.Object, "spec", "nodeName")
+		removeAccessVolumes(out.Object["spec"])
+	case "Job":
+		unstructured.RemoveNestedField(out.Object, "spec", "selector") // a uid
+	case "PersistentVolumeClaim":
+		unstructured.RemoveNestedField(out.Object, "spec", "volumeName")
+	}
+	return out
+}
+
+// isWord reports whether a text has one of the words in brackets that a plan has for what a server generates.
+func isWord(text string) bool { return strings.Contains(text, "<") }
+
+// removeWords removes the labels whose values are words.
+func removeWords(obj map[string]any, path ...string) {
+	labels, _, _ := unstructured.NestedStringMap(obj, path...) // an API server has checked that they are
+	for name, value := range labels {
+		if isWord(value) {
+			unstructured.RemoveNestedField(obj, append(slices.Clone(path), name)...)
+		}
+	}
+}
+
+// removeAccessVolumes removes the volumes for ServiceAccounts, and where they are mounted.
+func removeAccessVolumes(spec any) {
+	fields, _ := spec.(map[string]any)
+	remove := func(in map[string]any, list string) {
+		items, _ := in[list].([]any)
+		items = slices.DeleteFunc(items, func(item any) bool {
+			m, _ := item.(map[string]any)
+			name, _ := m["name"].(string)
+			return strings.HasPrefix(name, accessVolume)
+		})
+		if len(items) > 0 {
+			in[list] = items
+		} else {
+			delete(in, list)
+		}
+	}
+	remove(fields, "volumes")
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := fields[list].([]any)
+		for _, c := range containers {
+			if container, ok := c.(map[string]any); ok {
+				remove(container, "volumeMounts")
+			}
+		}
+	}
+}
