@@ -80,10 +80,11 @@ type recorded struct {
 	// objects are those at the beginning.
 	objects []*event
 	events  []*event
-	start   time.Time // zero if there are no times
-	writes  *tracedWrites
-	result  *Result // the counts that are known after reading
-	hiding  *hiding
+	// start and end are the times of the recording; zero if there are no times.
+	start, end time.Time
+	writes     *tracedWrites
+	result     *Result // the counts that are known after reading
+	hiding     *hiding
 	// keysOf returns event.keys for an event and its object. It may be nil.
 	keysOf func(*event, fields) []string
 }
@@ -145,6 +146,9 @@ func (l *recorded) read(
 			return nil // what is there can be compared
 		case err != nil:
 			return err
+		}
+		if r.Time.After(l.end) {
+			l.end = r.Time
 		}
 		switch {
 		case r.Type == replay.TypeStream && r.NewStream != nil:

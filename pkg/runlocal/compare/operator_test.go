@@ -24,6 +24,7 @@ type programTape struct {
 	testing.TB
 	replay.Memory
 	at      time.Time
+	created time.Time // of all objects
 	version int
 	streams map[string]int
 }
@@ -31,6 +32,7 @@ type programTape struct {
 // newProgramTape returns one that has kinds, and no objects.
 func newProgramTape(t testing.TB, kinds ...replay.Stream) *programTape {
 	p := &programTape{TB: t, at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), version: 1, streams: map[string]int{}}
+	p.created = p.at
 	p.Head = replay.Header{Version: replay.FormatVersion}
 	for i, stream := range kinds {
 		stream.Number = i + 1
@@ -56,7 +58,7 @@ func (p *programTape) add(after time.Duration, what replay.Type, manager, manife
 	u.SetNamespace("shop")
 	u.SetUID("1")
 	u.SetResourceVersion(fmt.Sprint(p.version))
-	u.SetCreationTimestamp(metav1.Time{Time: p.at})
+	u.SetCreationTimestamp(metav1.Time{Time: p.created})
 	owned := map[string]any{}
 	for name, value := range obj {
 		if name != "metadata" && name != "kind" && name != "apiVersion" && name != "type" {
@@ -106,6 +108,7 @@ func ownedFields(value any) any {
 // Kinds of programTape.
 var (
 	configMaps = replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true}
+	quotas     = replay.Stream{Version: "v1", Kind: "ResourceQuota", Resource: "resourcequotas", Namespaced: true}
 	secrets    = replay.Stream{Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true}
 )
 
@@ -113,6 +116,8 @@ var (
 type operatorClient struct {
 	context.Context
 	dynamic.Interface
+	// seen is what the last event was about.
+	seen map[string]any
 }
 
 func (c operatorClient) of(resource string) dynamic.ResourceInterface {
@@ -142,7 +147,7 @@ func testOperator(reconcile func(operatorClient) error) Program {
 		if err != nil {
 			return err
 		}
-		c := operatorClient{ctx, client}
+		c := operatorClient{ctx, client, nil}
 		watched, err := c.of("configmaps").Watch(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -153,9 +158,12 @@ func testOperator(reconcile func(operatorClient) error) Program {
 			select {
 			case <-ctx.Done():
 				return nil
-			case _, open := <-watched.ResultChan():
+			case event, open := <-watched.ResultChan():
 				if !open {
 					return nil
+				}
+				if u, ok := event.Object.(*unstructured.Unstructured); ok {
+					c.seen = u.Object
 				}
 			case <-again:
 			}
@@ -334,6 +342,82 @@ func TestRefusedWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// statusTape is a recording of a program that counts in the status of a quota what a ConfigMap of it says: 1. Later
+// this says what is given, each time a moment after the one before, and the recording goes on for a while.
+func statusTape(t *testing.T, goesOn time.Duration, later ...string) *programTape {
+	t.Helper()
+	const quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: site}, spec: {hard: {pods: 9}}"
+	part := func(n string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: part, ownerReferences: " +
+			"[{apiVersion: v1, kind: ResourceQuota, name: site, uid: '1', controller: true}]}, data: {pods: '" + n + "'}}"
+	}
+	tape := newProgramTape(t, configMaps, quotas)
+	tape.add(time.Second, replay.TypeAdded, "kubectl", quota+"}")
+	tape.add(time.Second, replay.TypeAdded, "kubectl", part("1"))
+	tape.add(time.Second, replay.TypeModified, "op", quota+", status: {used: {pods: '1'}}}")
+	for _, n := range later {
+		tape.add(100*time.Millisecond, replay.TypeModified, "kubectl", part(n))
+	}
+	tape.Append(&replay.Record{Time: tape.at.Add(goesOn), Type: replay.TypeAlive})
+	return tape
+}
+
+// TestLateStatus: a status that the recorded program had no time to write is no difference, others are.
+func TestLateStatus(t *testing.T) {
+	t.Parallel()
+	counted := 10
+	for _, tc := range []struct {
+		tape   *programTape
+		counts bool
+		want   string
+		reason string
+	}{
+		{statusTape(t, time.Minute, "2", "1"), false, "", "what the status is about was over in a moment"},
+		{statusTape(t, time.Millisecond, "2"), false, "after the end 2", "the recording ended before"},
+		{statusTape(t, time.Minute, "2"), false, "extra 2", "there was time for it"},
+		{statusTape(t, time.Millisecond, "2"), true, "extra 10", "the program goes on to write"},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			t.Parallel()
+			result := runOperator(t, tc.tape, ProgramOptions{Patience: 4 * time.Second}, func(c operatorClient) error {
+				n, _, _ := unstructured.NestedString(c.seen, "data", "pods")
+				if tc.counts && n == "2" {
+					n, counted = fmt.Sprint(counted), counted+1
+				}
+				return c.report(n)
+			})
+			text := ""
+			for i := range result.Keys {
+				for _, w := range result.Keys[i].Extra {
+					text += fmt.Sprint("extra ", w.Changes[0].New)
+				}
+				for _, w := range result.Keys[i].AfterEnd {
+					text += fmt.Sprint("after the end ", w.Changes[0].New)
+				}
+			}
+			if same := strings.HasPrefix(tc.want, "extra"); text != tc.want || result.IsSame() == same {
+				t.Errorf("%q, want %q, same is %t: %+v", text, tc.want, result.IsSame(), result.Keys)
+			}
+		})
+	}
+}
+
+// report writes how many pods the quota counts into its status, if it is another number.
+func (c operatorClient) report(pods string) error {
+	quota, err := c.of("resourcequotas").Get(c, "site", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if old, _, _ := unstructured.NestedString(quota.Object, "status", "used", "pods"); old == pods {
+		return nil
+	}
+	if err := unstructured.SetNestedField(quota.Object, pods, "status", "used", "pods"); err != nil {
+		return err
+	}
+	_, err = c.of("resourcequotas").UpdateStatus(c, quota, metav1.UpdateOptions{FieldManager: "op"})
+	return err
 }
 
 // TestEnough: what is the same is not enough if more than a third of it was not compared.

@@ -50,6 +50,9 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 		return out
 	}
 	refused := r.refuse(w, when == due)
+	if when == late && w.verb == VerbUpdateStatus && !r.lasts(w) {
+		return conflict(refusedEarly) // it may have been written later: see judgeRefused
+	}
 	if r.acceptor != nil && (found != premature || r.moment == due && r.isUnknown(w)) && r.isConfirmed(refused) {
 		r.dropRefused(w.keyID, refused)
 		if found != different {

@@ -13,11 +13,10 @@ type refusedWrite struct {
 	write *write
 	// since is when it was tried first, and last when it was tried last.
 	since, last time.Time
-	// tries counts since an event of the key was played, or another write of the object was answered; total since the
-	// latter. Superseded is true if there was such a write.
+	// tries counts since an event of the key was played, total since a write of the object was answered.
 	tries, total int
-	superseded   bool
 	due          bool // it was refused when the recording had come to the next write of the key
+	insisted     bool // it was confirmed while the recorded program saw the same for a while
 }
 
 // refuse takes note of a write that is refused. r.mu must be held.
@@ -41,23 +40,18 @@ func (r *programRun) refuse(w *write, due bool) *refusedWrite {
 	one.tries++
 	one.total++
 	one.last, one.due = now, one.due || due
+	one.insisted = one.insisted || r.isConfirmed(one) && r.lasts(w)
 	return one
 }
 
-// forget forgets a write that was refused, as it was answered. Others of the same object are taken back, if they do not
-// come again. r.mu must be held.
+// forget forgets the writes of an object that were refused, as one was answered. r.mu must be held.
 func (r *programRun) forget(w *write) {
-	text := contentText(w.content)
 	r.refused[w.keyID] = slices.DeleteFunc(r.refused[w.keyID], func(one *refusedWrite) bool {
-		if one.write.objectID() != w.objectID() {
-			return false
-		}
-		if one.write.verb == w.verb && contentText(one.write.content) == text {
-			return true
-		}
-		one.tries, one.total, one.due, one.superseded = 0, 0, false, true
-		return false
+		return one.write.objectID() == w.objectID()
 	})
+	if len(r.refused[w.keyID]) == 0 {
+		delete(r.failing, w.keyID)
+	}
 }
 
 // dropRefused forgets a write that was refused. r.mu must be held.
@@ -95,8 +89,12 @@ func (r *programRun) isGivenUp(id keyID, one *refusedWrite, now time.Time) bool 
 func (r *programRun) isUndecided(now time.Time) bool {
 	for id, list := range r.refused {
 		for _, one := range list {
-			if one.total > 0 && one.total <= confirmTries && !r.isGivenUp(id, one, now) ||
-				one.total > confirmTries && now.Sub(one.since) < confirmTime {
+			tries := one.total
+			if one.write.verb == VerbUpdateStatus {
+				tries = one.tries
+			}
+			if tries > 0 && tries <= confirmTries && !r.isGivenUp(id, one, now) ||
+				tries > confirmTries && now.Sub(one.since) < confirmTime {
 				return true
 			}
 		}
@@ -104,21 +102,75 @@ func (r *programRun) isUndecided(now time.Time) bool {
 	return false
 }
 
+// lasts reports whether the recorded program saw for a while what has been played of the key of a status, so that it
+// would have written what it makes of it. If it never wrote one of the object, it had all the time since the key began,
+// and need not have had long. r.mu must be held.
+func (r *programRun) lasts(w *write) bool {
+	never := !slices.ContainsFunc(r.loaded.events, func(ev *event) bool {
+		return ev.effect != nil && ev.verb == VerbUpdateStatus && ev.objectID() == w.objectID()
+	})
+	var seen time.Time
+	next := r.loaded.end
+	for _, ev := range r.loaded.events {
+		if !r.isOf(ev, w.keyID) {
+			continue
+		}
+		if !ev.played {
+			next = ev.record.Time
+			break
+		}
+		if !never || seen.IsZero() {
+			seen = ev.record.Time
+		}
+	}
+	if seen.IsZero() {
+		seen = r.loaded.start
+	}
+	least := settleTime
+	if never {
+		least = viewTime
+	}
+	return next.IsZero() || next.Sub(seen) > least
+}
+
 // judgeRefused judges a write that was refused, when all has been played. If it came often it counts; if not, it may
-// have been made for what the program saw at the moment, so that it counts only if it is so each time. r.mu must be
-// held.
+// have been made for what the program saw at the moment, so that it counts only if it is so each time. A status that
+// did not come often is one in between, which need not have been written. One that did may have been written after the
+// end of the recording. r.mu must be held.
 func (r *programRun) judgeRefused(id keyID, one *refusedWrite) {
+	k, isStatus := r.key(id), one.write.verb == VerbUpdateStatus
 	switch {
-	case one.total == 0: // another write of the object was answered, and this one did not come again
-	case one.total <= confirmTries:
+	case k.ended:
+	case isStatus && !one.insisted && !r.goesOn(id, one):
+		if r.isConfirmed(one) {
+			k.result.AfterEnd = append(k.result.AfterEnd, r.programWrite(one.write, true))
+		}
+	case !isStatus && one.total <= confirmTries:
 		if r.unsure[id] == nil {
 			r.unsure[id] = func() { r.end(id, one.write, nil) }
 		}
 	case r.acceptor != nil:
 		r.acceptor.other(one.write, nil)
-	case !r.key(id).ended:
+	default:
 		r.end(id, one.write, nil)
 	}
+}
+
+// goesOn reports whether a status is one of many contents that the program writes in turn, though it sees nothing else.
+// r.mu must be held.
+func (r *programRun) goesOn(id keyID, one *refusedWrite) bool {
+	contents, again, ended := 0, 0, true
+	for _, other := range r.refused[id] {
+		if other.tries == 0 || other.write.verb != one.write.verb || other.write.objectID() != one.write.objectID() {
+			continue
+		}
+		contents++
+		if other.tries > confirmTries {
+			again++
+		}
+		ended = ended && r.isGivenUp(id, other, r.clock.Now())
+	}
+	return !ended && (contents > confirmTries || again > 1)
 }
 
 // manyRepeats is how many writes that change nothing, within a few seconds in which nothing happens, are too many.

@@ -77,6 +77,9 @@ type Key struct {
 	// ByTimer are recorded writes that the controller would make later, at a time that it waits for, and that are not
 	// compared.
 	ByTimer []Write `json:"byTimer,omitempty"`
+	// AfterEnd are statuses that a program wrote for the last events and that were not recorded: as the recording ends
+	// soon after these, they are not compared.
+	AfterEnd []Write `json:"afterEnd,omitempty"`
 	// Unsure is true if what differs may be due to chance: a status in between, or a write that did not come again.
 	Unsure bool `json:"unsure,omitempty"`
 	// Repeats are writes of a program after the last event that change nothing; nil unless there are many. Whether the

@@ -464,7 +464,8 @@ func (r *run) summary() *Result {
 	defer r.mu.Unlock()
 	for id, k := range r.keys {
 		one := &k.result
-		if one.Same+one.Uncompared+len(one.Missing)+len(one.Extra)+len(one.ByTimer) == 0 && one.Other == nil {
+		unpaired := len(one.Missing) + len(one.Extra) + len(one.ByTimer) + len(one.AfterEnd)
+		if one.Same+one.Uncompared+unpaired == 0 && one.Other == nil {
 			continue
 		}
 		one.Object = r.named(id)

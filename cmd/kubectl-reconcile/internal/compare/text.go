@@ -102,6 +102,7 @@ func writesText(k *compare.Key) string {
 	add(len(k.Missing), "%d missing")
 	add(len(k.Extra), "%d extra")
 	add(len(k.ByTimer), "%d by timer")
+	add(len(k.AfterEnd), "%d after the end")
 	add(k.Uncompared, "%d not compared")
 	if k.Redacted > 0 {
 		parts = append(parts, cli.Plural(k.Redacted, "redacted value")+" not compared")
@@ -111,7 +112,7 @@ func writesText(k *compare.Key) string {
 
 // details writes what differs of a key.
 func (t *text) details(k *compare.Key) {
-	if k.IsSame() && (!t.verbose || len(k.ByTimer) == 0) && k.Repeats == nil {
+	if k.IsSame() && (!t.verbose || len(k.ByTimer) == 0) && len(k.AfterEnd) == 0 && k.Repeats == nil {
 		return
 	}
 	t.line("")
@@ -123,6 +124,10 @@ func (t *text) details(k *compare.Key) {
 	t.list("extra", k.Extra)
 	if t.verbose {
 		t.list("by timer", k.ByTimer)
+	}
+	t.list("later", k.AfterEnd)
+	if len(k.AfterEnd) > 0 {
+		t.line("  not compared: the recording ends too soon after what that is about")
 	}
 	if k.Unsure {
 		t.line("  that may depend on when the controller looks")
