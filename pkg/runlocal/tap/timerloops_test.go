@@ -106,7 +106,7 @@ func TestHeldTimerLoops(t *testing.T) {
 			wait.UntilWithContext(c.HeldTimerLoops(c.Context(ctx)), func(context.Context) { n++ }, time.Millisecond)
 		}()
 		for want := 1; want < 4; want++ {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			synctest.Wait()
 			if n != want {
 				t.Errorf("%d iterations have run, want %d", n, want)

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/plans"
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
 )
 
@@ -26,20 +29,55 @@ func TestSandboxScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := scenarios.LoadNames(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "names.yaml")
+	p := &sandboxPlayer{program: program, names: loadNames(t), dir: recordingsFolder(t)}
+	judgeAll(t, chosen, p.play)
+}
+
+// TestSandboxPlans is TestSandboxScenarios for the changes of package plans: what there is before a change, and the
+// change, are the steps of one scenario, with all controllers that scenarios have.
+func TestSandboxPlans(t *testing.T) {
+	cases, err := plans.Load(os.DirFS(filepath.Join("..", "plans", "testdata")), "cases")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &sandboxPlayer{t: t, program: program, names: names, dir: recordingsFolder(t)}
+	played, err := scenarios.Load(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []replayed
+	for i := range cases {
+		s := cases[i].Scenario
+		s.Controllers = scenarios.Controllers(played)
+		s.Steps = append(slices.Clone(s.Steps), cases[i].Change)
+		all = append(all, replayed{Scenario: s.Name, Long: true, scenario: &s})
+	}
+	chosen := choose(all)
+	if len(chosen) == 0 {
+		t.Skip("they are played with RECORDING_LONG, or if RECORDING_SCENARIOS names some")
+	}
+	programs, err := realcluster.Build(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := realcluster.BuildPlugin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &sandboxPlayer{
+		program: program, names: loadNames(t), dir: recordingsFolder(t), kubectl: programs.Path("kubectl"),
+		files: []string{filepath.Join("..", "plans", "testdata", "cluster.yaml")},
+	}
 	judgeAll(t, chosen, p.play)
 }
 
 // sandboxPlayer plays scenarios in sandboxes, records and replays them.
 type sandboxPlayer struct {
-	t       *testing.T
 	program string
 	names   scenarios.Names
 	dir     string
+	// kubectl is the program that steps need. It also applies files in each sandbox.
+	kubectl string
+	files   []string
 }
 
 func (p *sandboxPlayer) play(ctx context.Context, s *scenarios.Scenario) outcome {
@@ -83,6 +121,14 @@ func (p *sandboxPlayer) playIn(
 	side, err := scenarios.NewSide(watching, "embedded", config, p.names, scenarios.Trace(sandbox.Trace(), p.names), failed)
 	if err != nil {
 		return nil, err
+	}
+	tools := plans.Tools{Kubectl: p.kubectl, Kubeconfig: sandbox.Kubeconfig(), Dir: filepath.Dir(sandbox.Kubeconfig())}
+	side.Kubectl = tools.Apply
+	for _, file := range p.files {
+		apply := exec.CommandContext(ctx, p.kubectl, "apply", "-f", file, "--kubeconfig", sandbox.Kubeconfig())
+		if out, err := apply.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("kubectl apply -f %s: %w: %s", file, err, out)
+		}
 	}
 	_, err = side.PlayThen(ctx, s, func(context.Context, scenarios.Played) error {
 		cancel()

@@ -60,6 +60,15 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+func loadNames(t *testing.T) scenarios.Names {
+	t.Helper()
+	names, err := scenarios.LoadNames(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "names.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // recordingsFolder is where recordings go.
 func recordingsFolder(t *testing.T) string {
 	if dir := os.Getenv("RECORDING_KEEP"); dir != "" {
@@ -143,8 +152,13 @@ func chooseScenarios(t *testing.T, file string, others bool) []replayed {
 			t.Fatalf("there is no scenario %q", chosen[i].Scenario)
 		}
 	}
+	return choose(chosen)
+}
+
+// choose returns those that the environment chooses.
+func choose(all []replayed) []replayed {
 	patterns := os.Getenv("RECORDING_SCENARIOS")
-	return slices.DeleteFunc(chosen, func(r replayed) bool {
+	return slices.DeleteFunc(all, func(r replayed) bool {
 		if patterns == "" {
 			return r.Long && !isLong()
 		}
@@ -175,10 +189,7 @@ func newPlayer(t *testing.T, chosen []replayed, dir string) *player {
 		controllers[i] += "-controller"
 	}
 	ctx, cluster, program := start(t, realcluster.Options{Controllers: controllers, Scheduler: true, Nodes: nodes})
-	names, err := scenarios.LoadNames(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "names.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := loadNames(t)
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	writes := scenarios.AuditLog(cluster.AuditLog(), names)

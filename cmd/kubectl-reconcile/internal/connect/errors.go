@@ -270,8 +270,8 @@ func (c *Connection) ExplainEach(err error) error {
 // maxMessage bounds the message of an error in a line of DescribeIncomplete, in characters: documents have all of it.
 const maxMessage = 160
 
-// FirstError returns the text of the first of the errors that err joins, as cli.OneLine does, cut to maxFirst characters,
-// and how many more there are.
+// FirstError returns the text of the first of the errors that err joins, as cli.OneLine does, cut to maxFirst
+// characters, and how many more there are.
 func FirstError(err error) string {
 	errs := cli.FlattenErrors(err)
 	text := inspect.CutText(cli.OneLine(errs[0].Error()), maxFirst, render.Cut)

@@ -35,9 +35,9 @@ func (r *webhookRefusal) line() string {
 // mostCreated bounds the objects of a plan that are tried on the cluster.
 const mostCreated = 20
 
-// tryWebhooks has the cluster create, in dry run, what controllers create in the plan, if the cluster may have webhooks,
-// which the copy does not call: of what a controller creates for one owner, the first object of each kind. Of what the
-// user may not create, and of webhooks that are not called in a dry run, nothing is known.
+// tryWebhooks has the cluster create, in dry run, what controllers create in the plan, if the cluster may have
+// webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each kind. Of
+// what the user may not create, and of webhooks that are not called in a dry run, nothing is known.
 func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) ([]webhookRefusal, error) {
 	if !mayHaveWebhooks(made.copied) {
 		return nil, nil
