@@ -103,34 +103,25 @@ func (r *programRun) isUndecided(now time.Time) bool {
 }
 
 // lasts reports whether the recorded program saw for a while what has been played of the key of a status, so that it
-// would have written what it makes of it. If it never wrote one of the object, it had all the time since the key began,
-// and need not have had long. r.mu must be held.
+// would have written what it makes of it. One that wrote for the key, and never a status of the object, would have. r.mu
+// must be held.
 func (r *programRun) lasts(w *write) bool {
-	never := !slices.ContainsFunc(r.loaded.events, func(ev *event) bool {
-		return ev.effect != nil && ev.verb == VerbUpdateStatus && ev.objectID() == w.objectID()
-	})
-	var seen time.Time
-	next := r.loaded.end
+	if effects := r.key(w.keyID).effects; len(effects) > 0 && !slices.ContainsFunc(effects, func(ev *event) bool {
+		return ev.verb == VerbUpdateStatus && ev.objectID() == w.objectID()
+	}) {
+		return true
+	}
+	seen, end := r.loaded.start, r.loaded.end
 	for _, ev := range r.loaded.events {
-		if !r.isOf(ev, w.keyID) {
-			continue
-		}
-		if !ev.played {
-			next = ev.record.Time
-			break
-		}
-		if !never || seen.IsZero() {
-			seen = ev.record.Time
+		switch {
+		case !r.isOf(ev, w.keyID):
+		case ev.played:
+			seen = later(seen, ev.record.Time)
+		default:
+			return ev.record.Time.IsZero() || ev.record.Time.Sub(seen) > settleTime
 		}
 	}
-	if seen.IsZero() {
-		seen = r.loaded.start
-	}
-	least := settleTime
-	if never {
-		least = viewTime
-	}
-	return next.IsZero() || next.Sub(seen) > least
+	return end.IsZero() || end.Sub(seen) > settleTime
 }
 
 // judgeRefused judges a write that was refused, when all has been played. If it came often it counts; if not, it may
