@@ -3,7 +3,6 @@ package plans_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
@@ -144,7 +143,9 @@ func start(t *testing.T) *plans.Player {
 	tools := plans.Tools{
 		Kubectl: programs.Path("kubectl"), Plugin: plugin, Kubeconfig: cluster.Kubeconfig(), Dir: cluster.Dir(),
 	}
-	prepare(t, tools)
+	if err := tools.Prepare(t.Context(), "testdata/cluster.yaml"); err != nil {
+		t.Fatal(err)
+	}
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	writes := scenarios.AuditLog(cluster.AuditLog(), names)
@@ -162,22 +163,6 @@ func start(t *testing.T) *plans.Player {
 	side.Kubectl = tools.Apply
 	return &plans.Player{
 		Side: side, Audit: plans.NewAudit(cluster.AuditLog(), names), Tools: tools, Keep: os.Getenv("PLANS_KEEP"),
-	}
-}
-
-// prepare makes what all cases find: see testdata/cluster.yaml.
-func prepare(t *testing.T, tools plans.Tools) {
-	t.Helper()
-	for _, args := range [][]string{
-		{"apply", "-f", "testdata/cluster.yaml"},
-		{"wait", "--for=condition=Established", "crd", "--all"},
-		{"wait", "--for=condition=Ready", "nodes", "--all"},
-		{"wait", "--for=jsonpath={.spec.taints[*].key}=example.com/own", "node", "-l", "pool=tainted"},
-	} {
-		cmd := exec.CommandContext(t.Context(), tools.Kubectl, append(args, "--kubeconfig", tools.Kubeconfig)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
-		}
 	}
 }
 

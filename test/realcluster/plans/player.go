@@ -115,6 +115,22 @@ func (p *Player) plan(ctx context.Context, c *Case, begun scenarios.Played) (*Pl
 	return ParsePlan(out)
 }
 
+// Prepare makes what all cases find beside nodes, the objects of testdata/cluster.yaml, and waits until they are ready.
+func (t Tools) Prepare(ctx context.Context, file string) error {
+	for _, args := range [][]string{
+		{"apply", "-f", file},
+		{"wait", "--for=condition=Established", "crd", "--all"},
+		{"wait", "--for=condition=Ready", "nodes", "--all"},
+		{"wait", "--for=jsonpath={.spec.taints[*].key}=example.com/own", "node", "-l", "pool=tainted"},
+	} {
+		cmd := exec.CommandContext(ctx, t.Kubectl, append(args, "--kubeconfig", t.Kubeconfig)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
+
 // Apply is scenarios.Side.Kubectl.
 func (t Tools) Apply(
 	ctx context.Context, namespace string, flags []string, objects []*unstructured.Unstructured,

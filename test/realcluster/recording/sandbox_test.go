@@ -6,15 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/plans"
@@ -65,7 +64,7 @@ func TestSandboxPlans(t *testing.T) {
 	}
 	p := &sandboxPlayer{
 		program: program, names: loadNames(t), dir: recordingsFolder(t), kubectl: programs.Path("kubectl"),
-		files: []string{filepath.Join("..", "plans", "testdata", "cluster.yaml")},
+		cluster: filepath.Join("..", "plans", "testdata", "cluster.yaml"),
 	}
 	judgeAll(t, chosen, p.play)
 }
@@ -75,9 +74,8 @@ type sandboxPlayer struct {
 	program string
 	names   scenarios.Names
 	dir     string
-	// kubectl is the program that steps need. It also applies files in each sandbox.
-	kubectl string
-	files   []string
+	// kubectl is the program that steps need, and cluster the file of what they find; empty if they need none.
+	kubectl, cluster string
 }
 
 func (p *sandboxPlayer) play(ctx context.Context, s *scenarios.Scenario) outcome {
@@ -115,6 +113,12 @@ func (p *sandboxPlayer) playIn(
 	if err != nil {
 		return nil, err
 	}
+	tools := plans.Tools{Kubectl: p.kubectl, Kubeconfig: sandbox.Kubeconfig(), Dir: filepath.Dir(sandbox.Kubeconfig())}
+	if p.cluster != "" {
+		if err := tools.Prepare(ctx, p.cluster); err != nil {
+			return nil, err
+		}
+	}
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
@@ -122,20 +126,14 @@ func (p *sandboxPlayer) playIn(
 	if err != nil {
 		return nil, err
 	}
-	tools := plans.Tools{Kubectl: p.kubectl, Kubeconfig: sandbox.Kubeconfig(), Dir: filepath.Dir(sandbox.Kubeconfig())}
 	side.Kubectl = tools.Apply
-	for _, file := range p.files {
-		apply := exec.CommandContext(ctx, p.kubectl, "apply", "-f", file, "--kubeconfig", sandbox.Kubeconfig())
-		if out, err := apply.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("kubectl apply -f %s: %w: %s", file, err, out)
-		}
-	}
+	began := time.Now()
 	_, err = side.PlayThen(ctx, s, func(context.Context, scenarios.Played) error {
 		cancel()
 		if err := errors.Join(<-failed, sandbox.Interrupt()); err != nil {
 			return err
 		}
-		wrote, err = writers(sandbox.Trace())
+		wrote, err = writers(sandbox.Trace(), began)
 		return cmp.Or(err, errPlayed)
 	})
 	if errors.Is(err, errPlayed) {
@@ -147,8 +145,9 @@ func (p *sandboxPlayer) playIn(
 // errPlayed is the error of a scenario that has been played, and whose sandbox is gone: nothing of it can be removed.
 var errPlayed = errors.New("played")
 
-// writers returns the controllers of a trace that have changed objects, those of the simulated nodes left out.
-func writers(trace string) ([]string, error) {
+// writers returns the controllers of a trace that have changed objects since a time, those of the simulated nodes left
+// out.
+func writers(trace string, since time.Time) ([]string, error) {
 	data, err := os.ReadFile(trace)
 	if err != nil {
 		return nil, err
@@ -158,6 +157,7 @@ func writers(trace string) ([]string, error) {
 		var e struct {
 			Type, Controller, Verb, Resource string
 			Code                             int
+			Time                             time.Time
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, err
@@ -165,7 +165,7 @@ func writers(trace string) ([]string, error) {
 		isWrite := slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
 		isCompared := !slices.Contains([]string{"", "events", "leases", "tokenreviews", "subjectaccessreviews"}, e.Resource)
 		isNodes := slices.Contains([]string{"", "scheduler", "kubelet", "provisioner"}, e.Controller)
-		if e.Type == "request" && e.Code > 0 && e.Code < 400 && isWrite && isCompared && !isNodes {
+		if e.Type == "request" && e.Code > 0 && e.Code < 400 && e.Time.After(since) && isWrite && isCompared && !isNodes {
 			found[e.Controller] = true
 		}
 	}
