@@ -118,19 +118,25 @@ func omittedOfPodSpecForReferences() omitted {
 	}
 }
 
-// omittedForPlacement returns the fields of a pod that do not matter to where other pods can be placed.
+// omittedForPlacement returns the fields of a pod that do not matter to where other pods can be placed, and to which
+// addresses they get.
 func omittedForPlacement() omitted {
 	const metadata, spec, status = 1, 2, 3
 	const volumes, containers, initContainers, ephemeralContainers = 1, 2, 20, 34
 	const tolerations, hostAliases = 22, 23
-	container := omitted{}
+	container, fieldsOfStatus := omitted{}, omitted{}
 	for number := uint64(2); number <= 25; number++ { // all but name, ports, resources and restartPolicy
 		if number != 6 && number != 8 && number != 24 {
 			container[number] = nil
 		}
 	}
+	for number := uint64(1); number <= 25; number++ {
+		if number != 6 { // podIP
+			fieldsOfStatus[number] = nil
+		}
+	}
 	return omitted{
-		metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}, status: nil,
+		metadata: {fieldOfAnnotations: nil, fieldOfManagedFields: nil}, status: fieldsOfStatus,
 		spec: {
 			volumes: nil, tolerations: nil, hostAliases: nil, ephemeralContainers: nil,
 			containers: container, initContainers: container,

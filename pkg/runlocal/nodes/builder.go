@@ -127,6 +127,9 @@ func (b *builder) kubelet(ctx context.Context) (*engine.Controller, error) {
 		addresses:  newPodAddresses(),
 		states:     map[types.UID]*podState{},
 	}
+	for _, pod := range b.Neighbours {
+		k.addresses.reserve(pod.Status.PodIP)
+	}
 	c, err := b.controller(b.kubeletTap, k)
 	if err != nil {
 		return nil, err

@@ -172,7 +172,8 @@ type Options struct {
 	Volumes bool
 	// Copied are the nodes and pods of the copy of a cluster that the API begins with; nil if it begins with none.
 	Copied *Copied
-	// Neighbours are pods that the API does not have and that take room on nodes all the same. They are not changed.
+	// Neighbours are pods that the API does not have and that take room and addresses on nodes all the same. They are
+	// not changed.
 	Neighbours []*corev1.Pod
 	// Assume is what becomes of pods that are not in Copied.
 	Assume Assumption
