@@ -154,8 +154,8 @@ func (o subject) notReady(ready Condition, main []stateWord) judgement {
 	rests := slices.IndexFunc(main, func(w stateWord) bool { return w.status == Suspended })
 	again := ready.Status == "Unknown" && o.reconcilingReason() != "" // what has failed is being tried again
 	other := slices.IndexFunc(o.conditions, func(c Condition) bool {
-		return c.Bad && c.Type != ready.Type && c.Drift != Behind && !again &&
-			(c.Polarity == Negative || isFailing(c.Reason))
+		return c.Bad && c.Type != ready.Type && c.Drift != Behind &&
+			(c.Polarity == Negative || !again && isFailing(c.Reason))
 	})
 	switch {
 	case ready.Status == "False" && ready.Bad && isFailing(ready.Reason) && !o.isIssuing():
@@ -353,7 +353,7 @@ func (o subject) reportedError() string {
 			for _, reported := range part.maps("errors") {
 				return withReason(cmp.Or(reported.text("code"), field), firstLine(reported.text("message")))
 			}
-			if part.text("level") == "ERROR" { // Istio's validationMessages
+			if field == "validationMessages" && part.text("level") == "ERROR" { // Istio's
 				return withReason(cmp.Or(part.text("type", "name"), field), firstLine(part.text("type", "code")))
 			}
 		}

@@ -136,7 +136,8 @@ func (s *Session) SettleBriefly(ctx context.Context, period time.Duration) {
 	end := time.Now().Add(period)
 	settled := s.settledForLong()
 	_ = s.poll(ctx, func() (bool, error) {
-		return settled() || time.Now().After(end) && s.doneUntil(end), nil
+		enough := settled() || time.Now().After(end)
+		return enough && s.doneUntil(end), nil
 	})
 }
 

@@ -104,7 +104,8 @@ func TestSettleBriefly(t *testing.T) {
 	}{
 		{"nothing is due soon", time.Hour, 0, clusterSettleTime, clusterSettleTime + 100*time.Millisecond},
 		{"a key is due in the period, and takes longer", time.Second, 3 * time.Second, 4 * time.Second, 6 * time.Second},
-		{"a key is due soon after the period", 2 * time.Second, 0, defaultSettlePeriod, 1900 * time.Millisecond},
+		{"a key is due late in the period", 1300 * time.Millisecond, 0, 1300 * time.Millisecond, 2600 * time.Millisecond},
+		{"a key is due soon after the period", 2 * time.Second, 0, clusterSettleTime, 1900 * time.Millisecond},
 		{"a controller is never idle", 0, time.Hour, defaultSettlePeriod + maxSettleDelay, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {

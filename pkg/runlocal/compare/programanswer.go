@@ -49,6 +49,13 @@ func (r *programRun) answer(_ context.Context, w *write) answer {
 		}
 		return out
 	}
+	return r.refuseWrite(w, when, found, ev)
+}
+
+// refuseWrite answers a write that is not the one that was recorded, and judges it if it has come often enough. r.mu
+// must be held.
+func (r *programRun) refuseWrite(w *write, when moment, found outcome, ev *event) answer {
+	k := r.key(w.keyID)
 	refused := r.refuse(w, when == due)
 	if when == late && w.verb == VerbUpdateStatus && !r.lasts(w) {
 		return conflict(refusedEarly) // it may have been written later: see judgeRefused

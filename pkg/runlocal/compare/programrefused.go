@@ -103,8 +103,8 @@ func (r *programRun) isUndecided(now time.Time) bool {
 }
 
 // lasts reports whether the recorded program saw for a while what has been played of the key of a status, so that it
-// would have written what it makes of it. One that wrote for the key, and never a status of the object, would have. r.mu
-// must be held.
+// would have written what it makes of it. One that wrote for the key, and never a status of the object, would have.
+// r.mu must be held.
 func (r *programRun) lasts(w *write) bool {
 	if effects := r.key(w.keyID).effects; len(effects) > 0 && !slices.ContainsFunc(effects, func(ev *event) bool {
 		return ev.verb == VerbUpdateStatus && ev.objectID() == w.objectID()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
@@ -34,7 +35,8 @@ type candidate struct {
 type schedule struct {
 	since map[queueKey]waiting
 	names *names
-	// created are the objects, by namespace/name, that were created without an owner since the last update.
+	// created are the objects, by queue keys, that were created without an owner since the last update. What has the
+	// same name, and another kind, comes along.
 	created map[string]bool
 }
 
@@ -50,7 +52,7 @@ type waiting struct {
 func (s *schedule) noteCreated(writes []api.Write) {
 	for _, w := range writes {
 		if w.Before == nil && w.After != nil && metav1.GetControllerOfNoCopy(w.After) == nil {
-			s.created[w.After.GetNamespace()+"/"+w.After.GetName()] = true
+			s.created[cache.MetaObjectToName(w.After).String()] = true
 		}
 	}
 }

@@ -286,7 +286,7 @@ func (p *Planner) reconcile(ctx context.Context, c candidate) (bool, error) {
 		p.changed = true
 		return false, p.session.WaitHeld(ctx)
 	}
-	delete(p.schedule.since, c.queueKey) // it waits anew if it is added again
+	delete(p.schedule.since, c.queueKey) // if it is added again, it waits from then on
 	if err := p.session.WaitHeld(ctx); err != nil {
 		return true, fmt.Errorf("waiting for %s to reconcile %q: %w", c.controller, c.key, err)
 	}

@@ -48,7 +48,8 @@ func (t *Tap) observe(obj runtime.Object, next cache.SharedIndexInformer, resync
 	gvk, gvr := t.kinds().of(obj)
 	i := t.wrapInformer(gvk, gvr, next, false)
 	i.resync = resync
-	// An informer refuses both only when it is stopped or runs already; then there is nothing to see.
+	// One that runs refuses the first, and one that is stopped the second: it does not run yet, and if it is stopped
+	// there is nothing to see.
 	if t.listFailed != nil {
 		_ = next.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 			t.listFailed(gvr, err)

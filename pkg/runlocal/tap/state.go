@@ -53,7 +53,7 @@ type QueueState struct {
 // DelayedKey is a key that is added to its queue when it is due.
 type DelayedKey struct {
 	Key string
-	// Since is when it was asked for that it is added, and Due when it is.
+	// Since is when the delay was requested, and Due when it ends.
 	Since, Due time.Time
 	// Retry counts the failures in a row; 0 for a timer.
 	Retry int

@@ -102,7 +102,7 @@ func writesText(k *compare.Key) string {
 	add(len(k.Missing), "%d missing")
 	add(len(k.Extra), "%d extra")
 	add(len(k.ByTimer), "%d by timer")
-	add(len(k.AfterEnd), "%d after the end")
+	add(len(k.AfterEnd), "%d later")
 	add(k.Uncompared, "%d not compared")
 	if k.Redacted > 0 {
 		parts = append(parts, cli.Plural(k.Redacted, "redacted value")+" not compared")

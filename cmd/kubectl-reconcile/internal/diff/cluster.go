@@ -42,11 +42,10 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 		fmt.Fprintf(o.streams.ErrOut, "warning: %s\n", text)
 	}
 	made, err := o.planInCopy(ctx, *job)
-	if err != nil {
-		return nil, err
+	if err == nil && len(change) > 0 {
+		o.tryWebhooks(ctx, made)
 	}
-	made.refused, err = o.tryWebhooks(ctx, made)
-	return made, interrupted(ctx, err)
+	return made, err
 }
 
 // readCluster tries the change on the cluster, and copies what the plan for it needs.

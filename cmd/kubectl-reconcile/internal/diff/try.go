@@ -187,12 +187,12 @@ func removeInvented(after *unstructured.Unstructured, others ...*unstructured.Un
 	}
 	kept := map[string]bool{corev1.ClusterIPNone: true}
 	for _, other := range others {
-		eachReserved(other, func(value any) bool {
-			kept[fmt.Sprint(value)] = true
+		keepReserved(other.DeepCopy(), func(value string) bool {
+			kept[value] = true
 			return true
 		})
 	}
-	eachReserved(after, func(value any) bool { return kept[fmt.Sprint(value)] })
+	keepReserved(after, func(value string) bool { return kept[value] })
 }
 
 // removeValue removes the fields that have a value, wherever they are: the uid that a dry run was answered with is also
@@ -214,23 +214,23 @@ func removeValue(in any, value string) {
 	}
 }
 
-// eachReserved removes the addresses and ports that a Service has reserved for which keep returns false.
-func eachReserved(service *unstructured.Unstructured, keep func(value any) bool) {
-	drop := func(in any, field string) {
+// keepReserved removes the addresses and ports that a Service has reserved for which keep returns false.
+func keepReserved(service *unstructured.Unstructured, keep func(value string) bool) {
+	keepField := func(in any, field string) {
 		m, _ := in.(map[string]any)
-		if value, ok := m[field]; ok && !keep(value) {
+		if value, ok := m[field]; ok && !keep(fmt.Sprint(value)) {
 			delete(m, field)
 		}
 	}
 	spec, _ := service.Object["spec"].(map[string]any)
-	drop(spec, "clusterIP")
-	drop(spec, "healthCheckNodePort")
+	keepField(spec, "clusterIP")
+	keepField(spec, "healthCheckNodePort")
 	if ips, ok := spec["clusterIPs"].([]any); ok {
-		spec["clusterIPs"] = slices.DeleteFunc(ips, func(ip any) bool { return !keep(ip) })
+		spec["clusterIPs"] = slices.DeleteFunc(ips, func(ip any) bool { return !keep(fmt.Sprint(ip)) })
 	}
 	ports, _ := spec["ports"].([]any)
 	for _, port := range ports {
-		drop(port, "nodePort")
+		keepField(port, "nodePort")
 	}
 }
 

@@ -81,9 +81,9 @@ func TestKeepCopied(t *testing.T) {
 	}
 }
 
-// TestWithoutInvented: of the addresses and ports that a server answers a dry run with, only those are kept that the
+// TestRemoveInvented: of the addresses and ports that a server answers a dry run with, only those are kept that the
 // Service has or is given.
-func TestWithoutInvented(t *testing.T) {
+func TestRemoveInvented(t *testing.T) {
 	const dual = `clusterIP: 10.96.0.0, clusterIPs: [10.96.0.0, "fd00::"]`
 	for _, row := range []struct{ reason, after, given, current, want string }{
 		{"a new Service", dual + ", ports: [{port: 80, nodePort: 32769}], healthCheckNodePort: 32770", "", "",

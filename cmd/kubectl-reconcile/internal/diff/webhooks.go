@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -28,19 +31,31 @@ type webhookRefusal struct {
 
 // line is the line about it below the steps of a plan.
 func (r *webhookRefusal) line() string {
-	return fmt.Sprintf("in the plan, but the cluster would refuse it: %s %s of %s: %s", r.object.Kind, r.object.Name,
-		r.controller, render.TrimAPIError(r.message))
+	return fmt.Sprintf("a webhook of the cluster refuses what is in the plan, tried in dry run as you: %s: %s",
+		r.what(), render.TrimAPIError(r.message))
 }
 
-// mostCreated bounds the objects of a plan that are tried on the cluster.
-const mostCreated = 20
+// what names the object, and who creates it.
+func (r *webhookRefusal) what() string {
+	name := cache.ObjectName{Namespace: r.object.Namespace, Name: r.object.Name}
+	return fmt.Sprintf("%s %s of %s", r.object.Kind, name, r.controller)
+}
+
+const (
+	// mostCreated bounds the objects of a plan that are tried on the cluster, and createdAtOnce those at a time.
+	mostCreated   = 20
+	createdAtOnce = 4
+	// webhookTime bounds how long they are tried: each webhook may take half a minute.
+	webhookTime = 20 * time.Second
+)
 
 // tryWebhooks has the cluster create, in dry run, what controllers create in the plan, if the cluster may have
-// webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each kind. Of
-// what the user may not create, and of webhooks that are not called in a dry run, nothing is known.
-func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) ([]webhookRefusal, error) {
-	if !mayHaveWebhooks(made.copied) {
-		return nil, nil
+// webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each kind. It
+// adds to the plan what a webhook refuses, and a line about what it could not find out.
+func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) {
+	all := createdByControllers(made.Plan)
+	if len(all) == 0 || !mayHaveWebhooks(made.copied) {
+		return
 	}
 	shown := o.progress.Show(ctx, cli.ProgressText("trying in dry run what controllers create"))
 	defer shown()
@@ -48,21 +63,57 @@ func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) ([]webhookRef
 	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		made.leftOut = append(made.leftOut, fmt.Sprintf("the cluster's webhooks were not asked: %v", err))
+		return
 	}
-	var out []webhookRefusal
-	for _, c := range createdByControllers(made.Plan) {
-		objects := client.Resource(c.object.Resource).Namespace(c.object.Namespace)
-		_, err := objects.Create(ctx, asSent(c.after), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	limited, cancel := context.WithTimeout(ctx, webhookTime)
+	defer cancel()
+	answers := make([]error, len(all))
+	var group errgroup.Group
+	group.SetLimit(createdAtOnce)
+	for i, c := range all {
+		if i >= mostCreated {
+			answers[i] = fmt.Errorf("only %d objects are tried", mostCreated)
+			continue
 		}
-		if err != nil && isOfWebhook(err.Error()) {
-			out = append(out, webhookRefusal{controller: c.controller, object: c.object, message: err.Error()})
-		}
+		group.Go(func() error {
+			objects := client.Resource(c.object.Resource).Namespace(c.object.Namespace)
+			dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+			_, answers[i] = objects.Create(limited, asSent(c.after), dry)
+			return nil
+		})
 	}
-	return out, nil
+	_ = group.Wait() // what fails is an answer
+	made.judgeCreated(all, answers)
 }
+
+// judgeCreated takes what the cluster answers to what controllers create.
+func (m *madePlan) judgeCreated(all []createdObject, answers []error) {
+	var unknown []webhookRefusal
+	for i, c := range all {
+		if answers[i] == nil {
+			continue
+		}
+		one := webhookRefusal{controller: c.controller, object: c.object, message: answers[i].Error()}
+		if ofWebhook.MatchString(one.message) {
+			m.refused = append(m.refused, one)
+		} else {
+			unknown = append(unknown, one)
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	line := fmt.Sprintf("not known whether the cluster's webhooks accept %s: %s", unknown[0].what(), unknown[0].message)
+	if more := len(unknown) - 1; more > 0 {
+		line += fmt.Sprintf("; and %d more", more)
+	}
+	m.leftOut = append(m.leftOut, line)
+}
+
+// ofWebhook matches what an API server says of a webhook that denies a request, or that it cannot call:
+// k8s.io/apiserver/pkg/admission/plugin/webhook.
+var ofWebhook = regexp.MustCompile(`admission webhook "[^"]*" denied the request|failed calling webhook "`)
 
 // webhookResources are the kinds that configure webhooks.
 var webhookResources = []schema.GroupResource{
@@ -75,12 +126,6 @@ func mayHaveWebhooks(copied *seed.Copy) bool {
 	return slices.ContainsFunc(webhookResources, copied.Unread) ||
 		slices.ContainsFunc(copied.LeftOut, func(l seed.LeftOut) bool { return l.Reason == seed.ReasonWebhook })
 }
-
-// ofWebhook matches what an API server says of a webhook that denies a request, or that it cannot call:
-// k8s.io/apiserver/pkg/admission/plugin/webhook.
-var ofWebhook = regexp.MustCompile(`admission webhook "[^"]*" denied the request|failed calling webhook "`)
-
-func isOfWebhook(message string) bool { return ofWebhook.MatchString(message) }
 
 // createdObject is an object that a controller creates in a plan.
 type createdObject struct {
@@ -105,7 +150,7 @@ func createdByControllers(p *plan.Plan) []createdObject {
 		}
 		for _, w := range step.Writes {
 			obj := after[w.Object]
-			if w.Verb != plan.Create || w.Refused() || obj == nil || len(out) == mostCreated {
+			if w.Verb != plan.Create || w.Refused() || obj == nil {
 				continue
 			}
 			owner := ""
@@ -125,12 +170,14 @@ func createdByControllers(p *plan.Plan) []createdObject {
 // accessVolume begins the names of the volumes that an API server adds to pods for their ServiceAccounts.
 const accessVolume = "kube-api-access-"
 
-// asSent returns an object of a plan without what an API server and nodes have added to it, which is in words that a
-// server would not accept.
+// asSent returns an object as it is at the end of a plan, without what an API server and nodes have added to it, which is
+// in words that a server would not accept.
 func asSent(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
-	for _, field := range []string{"uid", "creationTimestamp", "generation", "managedFields"} {
+	for _, field := range []string{
+		"uid", "creationTimestamp", "deletionTimestamp", "generation", "managedFields",
+	} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	if isWord(out.GetName()) {
@@ -138,12 +185,12 @@ func asSent(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	removeWords(out.Object, "metadata", "labels")
 	removeWords(out.Object, "spec", "template", "metadata", "labels")
-	switch out.GetKind() {
+	switch out.GroupVersionKind().GroupKind().String() {
 	case "Pod":
 		unstructured.RemoveNestedField(out.Object, "spec", "nodeName")
 		removeAccessVolumes(out.Object["spec"])
-	case "Job":
-		unstructured.RemoveNestedField(out.Object, "spec", "selector") // a uid
+	case "Job.batch":
+		removeWords(out.Object, "spec", "selector", "matchLabels")
 	case "PersistentVolumeClaim":
 		unstructured.RemoveNestedField(out.Object, "spec", "volumeName")
 	}

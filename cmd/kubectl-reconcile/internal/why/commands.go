@@ -384,7 +384,8 @@ func (l *commandList) jobs(c *diagnosis.Cause, n *ownertree.Node) {
 	}
 }
 
-// scaling is for what decides how many pods there are, or may be fewer: autoscalers, budgets, and who applies a number.
+// scaling is for what decides how many pods there are, or may be fewer: autoscalers, budgets, and others who set
+// spec.replicas.
 func (l *commandList) scaling(c *diagnosis.Cause, n *ownertree.Node) {
 	switch c.Type { //nolint:exhaustive // those that are given here
 	case inspect.MetricsUnavailable:

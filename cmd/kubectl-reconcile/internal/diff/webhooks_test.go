@@ -1,0 +1,82 @@
+package diff
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
+)
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestAsSent: what a server would not accept is left out, and nothing else.
+func TestAsSent(t *testing.T) {
+	for _, row := range []struct{ reason, object, want string }{
+		{
+			"a pod, with what the API, the scheduler and the kubelet add",
+			`{apiVersion: v1, kind: Pod, metadata: {name: "once-<1>", generateName: once-, uid: <uid of pod once-<1>>, ` +
+				`creationTimestamp: <now>, labels: {app: a, controller-uid: <uid of job once>}}, status: {phase: Running}, ` +
+				`spec: {nodeName: n, volumes: [{name: data}, {name: "kube-api-access-<>"}], containers: [{name: c, ` +
+				`volumeMounts: [{name: "kube-api-access-<>"}]}]}}`,
+			`{apiVersion: v1, kind: Pod, metadata: {generateName: once-, labels: {app: a}}, ` +
+				`spec: {volumes: [{name: data}], containers: [{name: c}]}}`,
+		},
+		{
+			"a Job whose selector the API makes",
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: once, generation: 1}, spec: {selector: {matchLabels: ` +
+				`{controller-uid: <uid of job once>}}, template: {metadata: {labels: {controller-uid: <uid of job once>, a: b}}}}}`,
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {selector: {matchLabels: {}}, ` +
+				`template: {metadata: {labels: {a: b}}}}}`,
+		},
+		{
+			"a Job with its own selector",
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {manualSelector: true, selector: {matchLabels: {a: b}}}}`,
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {manualSelector: true, selector: {matchLabels: {a: b}}}}`,
+		},
+		{
+			"a claim that is bound",
+			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {volumeName: <volume>, storageClassName: fast}}`,
+			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {storageClassName: fast}}`,
+		},
+	} {
+		if diff := cmp.Diff(parsed(t, row.want).Object, asSent(parsed(t, row.object)).Object); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
+
+// TestJudgeCreated: only what a webhook answers is a refusal, and what is not known is said.
+func TestJudgeCreated(t *testing.T) {
+	var all []createdObject
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		all = append(all, createdObject{"job", plan.ObjectID{Kind: "Pod", Namespace: "shop", Name: name}, nil})
+	}
+	made := &madePlan{}
+	made.judgeCreated(all, []error{
+		nil,
+		errors.New(`admission webhook "w" denied the request: no`),
+		errors.New(`Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`),
+		errors.New(`pods is forbidden: User "u" cannot create resource "pods"`),
+		errors.New(`admission webhook "w" does not support dry run`),
+	})
+	want := []string{
+		`a webhook of the cluster refuses what is in the plan, tried in dry run as you: Pod shop/b of job: admission webhook "w" denied the request: no`,
+		`a webhook of the cluster refuses what is in the plan, tried in dry run as you: Pod shop/c of job: Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`,
+		`not known whether the cluster's webhooks accept Pod shop/d of job: pods is forbidden: User "u" cannot create resource "pods"; and 1 more`,
+	}
+	if got := made.lines(); !slices.Equal(got, want) {
+		t.Errorf("want\n%q\ngot\n%q", want, got)
+	}
+}
