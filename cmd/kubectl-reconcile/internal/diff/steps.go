@@ -131,19 +131,21 @@ type stepTable struct {
 	o *Options
 	// status is true if what changes only status is shown, namespaced if objects are shown with their namespaces.
 	status, namespaced bool
-	shown              map[int]bool // numbers of steps
+	shown              map[int]bool   // numbers of steps
+	keys               map[int]string // by the number of a step its controller and key
 	hidden             hiddenSteps
 }
 
 // rows returns the rows of the steps that are shown, and counts the others. If all steps of controllers change only
 // status, they are shown.
 func (o *Options) rows(made *madePlan) (rows [][]render.Cell, hidden hiddenSteps) {
-	t := &stepTable{o: o, namespaced: namespaces(made) > 1, shown: map[int]bool{}}
+	t := &stepTable{o: o, namespaced: namespaces(made) > 1, shown: map[int]bool{}, keys: map[int]string{}}
 	t.status = o.verbose || o.shown.status || !slices.ContainsFunc(made.Steps, func(s plan.Step) bool {
 		return !s.Simulated && t.isShown(&s)
 	})
 	for i := range made.Steps {
 		step := &made.Steps[i]
+		t.keys[step.Number] = step.Controller + " " + step.Key
 		switch {
 		case step.Simulated && !o.verbose:
 			t.hidden.simulated++
@@ -301,21 +303,23 @@ func (t *stepTable) changesCell(group []plan.Write) render.Cell {
 // maxBecause bounds the causes in a row.
 const maxBecause = 2
 
-// becauseText names the causes of a step: steps that are shown by their numbers, else what was seen.
+// becauseText names the causes of a step: steps that are shown by their numbers, else what was seen. That an object is
+// there, or that the controller has written the status of what it reconciles, is a cause only if there is no other.
 func (t *stepTable) becauseText(step *plan.Step) string {
-	var steps, others []string
+	var steps, others, least []string
 	for _, c := range step.Causes {
 		switch text := causeText(c); {
 		case t.shown[c.Step] && c.Step > 0:
 			steps = append(steps, strconv.Itoa(c.Step))
-		case text != "" && !c.Initial:
+		case text == "":
+		case c.Initial, c.Step > 0 && t.keys[c.Step] == step.Controller+" "+step.Key:
+			least = cli.AppendUnique(least, text)
+		default:
 			others = cli.AppendUnique(others, text)
 		}
 	}
-	for _, c := range step.Causes { // that an object is there is the cause only if there is no other
-		if len(steps)+len(others) == 0 && c.Initial {
-			others = append(others, causeText(c))
-		}
+	if len(steps)+len(others) == 0 && len(least) > 0 {
+		others = least[:1]
 	}
 	var all []string
 	if len(steps) > 0 {
