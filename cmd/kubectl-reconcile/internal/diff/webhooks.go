@@ -170,8 +170,8 @@ func createdByControllers(p *plan.Plan) []createdObject {
 // accessVolume begins the names of the volumes that an API server adds to pods for their ServiceAccounts.
 const accessVolume = "kube-api-access-"
 
-// asSent returns an object as it is at the end of a plan, without what an API server and nodes have added to it, which is
-// in words that a server would not accept.
+// asSent returns an object as it is at the end of a plan, without what an API server and nodes have added to it, which
+// is in words that a server would not accept.
 func asSent(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
