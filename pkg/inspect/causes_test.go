@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		{`Deployment.apps "web" is invalid: spec.replicas: Invalid value: -1`, "", "", ""},
 		{"", "", "", ""},
 	} {
-		got := refusal(row.message)
+		got := Refusal(row.message)
 		refers := ""
 		if got.Refers != nil {
 			refers = got.Refers.Kind + "/" + got.Refers.Name

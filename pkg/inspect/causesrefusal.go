@@ -50,8 +50,9 @@ var refusals = []struct {
 		`(?P<detail>(?:[Uu]ser )?"?system:serviceaccount:\S+ cannot \S+ .*|User "[^"]*" cannot \S+ .*)`)},
 }
 
-// refusal returns the cause of a refusal by its message. Its Type is empty if the message is none that is known.
-func refusal(message string) Cause {
+// Refusal returns the cause of a refusal by the message of an API server. Its Type is empty if the message is none that
+// is known.
+func Refusal(message string) Cause {
 	for _, r := range refusals {
 		m := r.pattern.FindStringSubmatch(message)
 		if m == nil {
@@ -87,10 +88,10 @@ var (
 	amounts = regexp.MustCompile(`\b(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)=`)
 )
 
-// refusal returns the cause of a refusal by its message: that of refusal, or that the object's own name is too long for
+// refusal returns the cause of a refusal by its message: that of Refusal, or that the object's own name is too long for
 // what its controller derives from it.
 func (f *causeFinder) refusal(message string) Cause {
-	c := refusal(message)
+	c := Refusal(message)
 	name := f.text("metadata", "name")
 	m := tooLong.FindStringSubmatch(message)
 	if c.Type == "" && m != nil && strings.Contains(m[2], name) && 2*len(name) > len(m[2]) {

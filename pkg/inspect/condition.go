@@ -237,14 +237,14 @@ func transition(v values, f *problems, where string) *metav1.Time {
 var intendedReasons = wordSet("PodCompleted ScalingDisabled BackupStarted VMINotExists InactiveManagedResource")
 
 // isBad reports whether the condition, looked at alone, has the status that it should not have. Unknown is not bad:
-// mostly the controller is still working on it.
+// mostly the controller is still working on it. The Prometheus operator has Degraded for what is not fully True.
 func (c Condition) isBad() bool {
 	if c.Severity == "Info" || intendedReasons[c.Reason] {
 		return false
 	}
 	switch c.Polarity {
 	case Positive:
-		return c.Status == "False"
+		return c.Status == "False" || c.Status == Degraded
 	case Negative:
 		return c.Status == "True"
 	case Neutral:

@@ -245,14 +245,12 @@ func (o subject) byFailure(ready Condition, main, others []stateWord) (judgement
 	for _, c := range o.conditions {
 		failed := c.Polarity == Neutral && c.Status == "False" && c.Drift != Behind && isFailing(c.Reason)
 		switch {
-		case c.Status == Degraded && c.Drift != Behind: // as those of the Prometheus operator may be
-			return failure(o.degradedBy(c), true), true
 		case c.Bad && o.isScaledDown(c),
 			c.Bad && c.Polarity == Positive && (isWaiting(c.Reason) || onItsWay && !isFailing(c.Reason)):
 		case c.Bad:
 			j := judgement{status: o.status(Degraded, c.text()), certain: !c.Guessed}
 			j.status.Message = cmp.Or(c.Message, j.status.Message)
-			j.failed = j.certain && (c.Polarity == Negative || isFailing(c.Reason))
+			j.failed = j.certain && (c.Polarity == Negative || c.Status == Degraded || isFailing(c.Reason))
 			return j, true
 		case failed && ready.Status != "True":
 			return failure(o.degradedBy(c).withStatus(word), c.Type == "Progressing"), true

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -62,6 +63,10 @@ var readOnly = []reading{
 	{
 		name: "diff-file-new", exit: 1, says: `"name": "new"`, tries: "create deployments",
 		args: "diff -n shop -f new.yaml -o json",
+	},
+	{
+		name: "diff-file-admission", exit: 1, says: "the cluster's admission refuses", tries: "create pods",
+		args: "diff -n shop -f judged.yaml",
 	},
 	{
 		name: "diff-prune", args: "diff -n shop -f new.yaml --prune", exit: 1, says: "+ Deployment new",
@@ -160,6 +165,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(cluster.Config())
 	request(t, client)
 	letView(t, client)
+	refusePods(t, client)
 	writeManifests(t, cluster.Dir())
 	before := stored(t, cluster)
 	t.Run("commands", func(t *testing.T) {
@@ -204,6 +210,28 @@ func letView(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
+// refusePods makes a webhook that refuses the pods of judged.yaml, as it does not answer.
+func refusePods(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	address, none := "https://127.0.0.1:1/", admissionv1.SideEffectClassNone
+	hooks := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_, err := hooks.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "judge"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "pods.example.com", ClientConfig: admissionv1.WebhookClientConfig{URL: &address},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "judged"}},
+			SideEffects:    &none, AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeManifests writes what the commands apply: the Deployment of testdata/dryrun.yaml with another image, one that is
 // not there yet, and one that is refused.
 func writeManifests(t *testing.T, dir string) {
@@ -220,6 +248,7 @@ spec:
 `
 	for file, text := range map[string]string{
 		"web.yaml":           strings.NewReplacer("NAME", "web", "LABEL", "web").Replace(manifest),
+		"judged.yaml":        strings.NewReplacer("NAME", "judged", "LABEL", "judged").Replace(manifest),
 		"new.yaml":           strings.NewReplacer("NAME", "new", "LABEL", "new").Replace(manifest),
 		"invalid.yaml":       strings.NewReplacer("NAME", "web", "LABEL", "other").Replace(manifest),
 		"kustomization.yaml": "resources: [web.yaml]\n",

@@ -29,8 +29,8 @@ type Plan struct {
 	Loop []int `json:"loop,omitempty"`
 	// What objects are beside what is wanted of them, without a change.
 	Drift *PlanDrift `json:"drift,omitempty"`
-	// What controllers create in the plan, and webhooks of the cluster would refuse: for each owner the first object of
-	// each kind.
+	// What controllers create in the plan, and the admission of the cluster would refuse, tried as the user: for each
+	// owner the first object of each kind.
 	RefusedByCluster []PlanRefusal `json:"refusedByCluster,omitempty"`
 	// What is not in the plan, and why, for people.
 	LeftOut []string `json:"leftOut,omitempty"`
@@ -56,7 +56,7 @@ type PlanStep struct {
 	Repeats int `json:"repeats,omitempty"`
 }
 
-// PlanRefusal is the creation of an object that a webhook of the cluster would refuse.
+// PlanRefusal is the creation of an object that the admission of the cluster would refuse.
 type PlanRefusal struct {
 	Controller string    `json:"controller"`
 	Object     ObjectRef `json:"object"`

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
@@ -352,7 +353,7 @@ func stripAdmission(obj fields) {
 		return !strings.HasPrefix(entry.text("key"), "node.kubernetes.io/") || entry.text("effect") != "NoExecute" ||
 			entry.at("tolerationSeconds") == nil
 	})
-	isToken := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") }
+	isToken := func(name string) bool { return strings.HasPrefix(name, serviceaccount.ServiceAccountVolumeName) }
 	keepEntries(spec, "volumes", func(entry fields) bool { return !isToken(entry.text("name")) })
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, container := range (fields{"list": spec[list]}).maps("list") {

@@ -90,7 +90,7 @@ func (r *programRun) isUndecided(now time.Time) bool {
 	for id, list := range r.refused {
 		for _, one := range list {
 			tries := one.total
-			if one.write.verb == VerbUpdateStatus {
+			if one.write.verb == VerbUpdateStatus { // what was played since may be what it is about
 				tries = one.tries
 			}
 			if tries > 0 && tries <= confirmTries && !r.isGivenUp(id, one, now) ||

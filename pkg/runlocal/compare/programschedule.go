@@ -300,5 +300,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// settleTime is how long a program must have written nothing at the end.
+// settleTime is how long a program must have written nothing at the end, and how long a recorded one must have seen the
+// same for what it did not write to count.
 const settleTime = 2 * time.Second

@@ -156,6 +156,20 @@ func TestAssume(t *testing.T) {
 	}
 }
 
+// TestNeighboursKeepTheirAddresses: a new pod gets another one than those of pods that the API does not have.
+func TestNeighboursKeepTheirAddresses(t *testing.T) {
+	t.Parallel()
+	neighbour := podOf("n", func(p *corev1.Pod) {
+		p.Spec.NodeName, p.UID, p.Namespace, p.Status.PodIP = "node-1", "neighbour", "elsewhere", "10.128.0.1"
+	})
+	s := newSandbox(t, Options{Count: 1, Neighbours: []*corev1.Pod{neighbour}})
+	s.create(podOf("p"))
+	pod := s.until("p", "running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	if pod.Status.PodIP != "10.128.0.2" {
+		t.Errorf("it has the address %s", pod.Status.PodIP)
+	}
+}
+
 // TestNeighboursTakeRoom: pods that the API does not have are on a node all the same.
 func TestNeighboursTakeRoom(t *testing.T) {
 	t.Parallel()

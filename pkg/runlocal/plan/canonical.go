@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -91,7 +92,7 @@ func (n *names) learn(writes []api.Write) {
 }
 
 // accessVolume begins the names of the volumes that the API adds to pods for their ServiceAccounts.
-const accessVolume = "kube-api-access-"
+const accessVolume = serviceaccount.ServiceAccountVolumeName + "-"
 
 // learnVolumes finds the random names of the volumes of pods.
 func (n *names) learnVolumes(pod *unstructured.Unstructured) {

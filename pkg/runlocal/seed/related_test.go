@@ -18,6 +18,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
+// podAddress is that of all pods.
+const podAddress = "10.0.0.9"
+
 // makeFamily makes a Deployment with a ReplicaSet, a pod on a node, an autoscaler and a claim that it owns.
 func makeFamily(t *testing.T, config *rest.Config, name string, more map[string]string) {
 	t.Helper()
@@ -47,7 +50,11 @@ func makeFamily(t *testing.T, config *rest.Config, name string, more map[string]
 			*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
 		},
 	}, Spec: spec}
-	if _, err := client.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	if pod, err = client.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.PodIP, pod.Status.PodIPs = podAddress, []corev1.PodIP{{IP: podAddress}}
+	if _, err := client.CoreV1().Pods("shop").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().ConfigMaps("shop").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: owned},
@@ -154,6 +161,11 @@ spec: {selector: {tier: back}, ports: [{port: 80}]}`)
 		if c.Unrelated != tt.unrelated || len(c.Neighbours) != tt.neighbours {
 			t.Errorf("%s: %d unrelated and %d neighbours, want %d and %d", tt.reason, c.Unrelated, len(c.Neighbours),
 				tt.unrelated, tt.neighbours)
+		}
+		for _, pod := range c.Neighbours {
+			if pod.Status.PodIP != podAddress {
+				t.Errorf("%s: neighbour %s has the address %q", tt.reason, pod.Name, pod.Status.PodIP)
+			}
 		}
 		if len(c.Incomplete) > 0 {
 			t.Errorf("%s: incomplete: %v", tt.reason, c.Incomplete)

@@ -43,16 +43,14 @@ func (o *Options) planOnCluster(ctx context.Context) (*madePlan, error) {
 	}
 	made, err := o.planInCopy(ctx, *job)
 	if err == nil && len(change) > 0 {
-		o.tryWebhooks(ctx, made)
+		o.tryAdmission(ctx, made)
 	}
 	return made, err
 }
 
 // readCluster tries the change on the cluster, and copies what the plan for it needs.
 func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (*copyJob, error) {
-	config := rest.CopyConfig(o.cluster.Config)
-	// That a kind is deprecated matters to who writes its objects.
-	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	config := o.withoutWarnings()
 	opened, err := o.cluster.Open(ctx, config)
 	if err != nil {
 		return nil, err
@@ -77,19 +75,8 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range a.targets {
-		resource := t.Kind.GroupResource()
-		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
-			continue
-		}
-		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
-		case err == nil:
-			return nil, fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
-		case apierrors.IsNotFound(err):
-			return nil, opened.NotFound(ctx, t)
-		default:
-			return nil, o.cluster.ExplainReadError(t, err)
-		}
+	if err := o.checkTargets(ctx, opened, copied, a.targets); err != nil {
+		return nil, err
 	}
 	if len(a.targets)+len(tried) == 0 && !o.all {
 		namespace := o.namespace
@@ -114,6 +101,34 @@ func (o *Options) readCluster(ctx context.Context, change []runlocal.Manifest) (
 		o.applyTried(job, tried, pruned)
 	}
 	return job, nil
+}
+
+// withoutWarnings returns the configuration of the cluster for what the user does not write: that a kind is deprecated
+// matters to who writes its objects.
+func (o *Options) withoutWarnings() *rest.Config {
+	config := rest.CopyConfig(o.cluster.Config)
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	return config
+}
+
+// checkTargets returns an error if an object that is named is not in a copy, unless its kind could not be read.
+func (o *Options) checkTargets(ctx context.Context, opened *connect.Cluster, copied *seed.Copy,
+	targets []connect.Target) error {
+	for _, t := range targets {
+		resource := t.Kind.GroupResource()
+		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
+			continue
+		}
+		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
+		case err == nil:
+			return fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
+		case apierrors.IsNotFound(err):
+			return opened.NotFound(ctx, t)
+		default:
+			return o.cluster.ExplainReadError(t, err)
+		}
+	}
+	return nil
 }
 
 // checkNamespace returns an error if a namespace does not exist of which a copy has no object.

@@ -27,8 +27,8 @@ type madePlan struct {
 	copied *seed.Copy
 	// drift is what objects are beside what is wanted of them; nil if it was not looked for.
 	drift *drift.Report
-	// refused are what controllers create in the plan and webhooks of the cluster refuse.
-	refused []webhookRefusal
+	// refused are what controllers create in the plan and the admission of the cluster refuses.
+	refused []admissionRefusal
 	// leftOut is what is not in the plan, a line for each cause.
 	leftOut []string
 }

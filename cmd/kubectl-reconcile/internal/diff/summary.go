@@ -42,7 +42,7 @@ func (o *Options) summaryLine(made *madePlan) string {
 		parts = append(parts, cli.Plural(refused, "write")+" refused")
 	}
 	if len(made.refused) > 0 {
-		parts = append(parts, "a webhook refuses some of it")
+		parts = append(parts, "the cluster's admission refuses some of it")
 	}
 	if n := unscheduledPods(made); n > 0 {
 		parts = append(parts, cli.Plural(n, "pod")+" without a node")

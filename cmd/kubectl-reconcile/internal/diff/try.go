@@ -161,7 +161,9 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			removeInvented(after, obj)
-			removeValue(after.Object, string(after.GetUID()))
+			if uid := string(after.GetUID()); uid != "" {
+				removeValue(after.Object, uid)
+			}
 			for _, field := range []string{"resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 				unstructured.RemoveNestedField(after.Object, "metadata", field)
 			}

@@ -111,3 +111,15 @@ func TestRemoveInvented(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveValue: what a dry run has made of the uid of a Job goes with it.
+func TestRemoveValue(t *testing.T) {
+	job := object(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once, uid: u}, spec: {selector: {matchLabels: `+
+		`{controller-uid: u}}, template: {metadata: {labels: {controller-uid: u, job-name: once}}, spec: {containers: [{name: c, args: [u]}]}}}}`)
+	removeValue(job.Object, "u")
+	want := object(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {selector: {matchLabels: {}}, `+
+		`template: {metadata: {labels: {job-name: once}}, spec: {containers: [{name: c, args: [u]}]}}}}`)
+	if diff := cmp.Diff(want.Object, job.Object); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -6,20 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 )
-
-func parsed(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
 
 // TestAsSent: what a server would not accept is left out, and nothing else.
 func TestAsSent(t *testing.T) {
@@ -51,13 +40,13 @@ func TestAsSent(t *testing.T) {
 			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {storageClassName: fast}}`,
 		},
 	} {
-		if diff := cmp.Diff(parsed(t, row.want).Object, asSent(parsed(t, row.object)).Object); diff != "" {
+		if diff := cmp.Diff(object(t, row.want).Object, asSent(object(t, row.object)).Object); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
 }
 
-// TestJudgeCreated: only what a webhook answers is a refusal, and what is not known is said.
+// TestJudgeCreated: only what admission answers is a refusal, and what is not known is said.
 func TestJudgeCreated(t *testing.T) {
 	var all []createdObject
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -72,8 +61,8 @@ func TestJudgeCreated(t *testing.T) {
 		errors.New(`admission webhook "w" does not support dry run`),
 	})
 	want := []string{
-		`a webhook of the cluster refuses what is in the plan, tried in dry run as you: Pod shop/b of job: admission webhook "w" denied the request: no`,
-		`a webhook of the cluster refuses what is in the plan, tried in dry run as you: Pod shop/c of job: Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`,
+		`the cluster's admission refuses what is in the plan, tried in dry run as you: Pod shop/b of job: admission webhook "w" denied the request: no`,
+		`the cluster's admission refuses what is in the plan, tried in dry run as you: Pod shop/c of job: Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`,
 		`not known whether the cluster's webhooks accept Pod shop/d of job: pods is forbidden: User "u" cannot create resource "pods"; and 1 more`,
 	}
 	if got := made.lines(); !slices.Equal(got, want) {

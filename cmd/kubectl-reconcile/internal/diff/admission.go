@@ -3,7 +3,6 @@ package diff
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,30 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// webhookRefusal is the creation of an object by a controller that a webhook of the cluster refuses.
-type webhookRefusal struct {
+// admissionRefusal is the creation of an object by a controller that the admission of the cluster refuses.
+type admissionRefusal struct {
 	controller string
 	object     plan.ObjectID
 	message    string
 }
 
 // line is the line about it below the steps of a plan.
-func (r *webhookRefusal) line() string {
-	return fmt.Sprintf("a webhook of the cluster refuses what is in the plan, tried in dry run as you: %s: %s",
+func (r *admissionRefusal) line() string {
+	return fmt.Sprintf("the cluster's admission refuses what is in the plan, tried in dry run as you: %s: %s",
 		r.what(), render.TrimAPIError(r.message))
 }
 
 // what names the object, and who creates it.
-func (r *webhookRefusal) what() string {
+func (r *admissionRefusal) what() string {
 	name := cache.ObjectName{Namespace: r.object.Namespace, Name: r.object.Name}
 	return fmt.Sprintf("%s %s of %s", r.object.Kind, name, r.controller)
 }
@@ -45,28 +45,26 @@ const (
 	// mostCreated bounds the objects of a plan that are tried on the cluster, and createdAtOnce those at a time.
 	mostCreated   = 20
 	createdAtOnce = 4
-	// webhookTime bounds how long they are tried: each webhook may take half a minute.
-	webhookTime = 20 * time.Second
+	// admissionTime bounds how long they are tried: each webhook may take half a minute.
+	admissionTime = 20 * time.Second
 )
 
-// tryWebhooks has the cluster create, in dry run, what controllers create in the plan, if the cluster may have
+// tryAdmission has the cluster create, in dry run, what controllers create in the plan, if the cluster may have
 // webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each kind. It
-// adds to the plan what a webhook refuses, and a line about what it could not find out.
-func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) {
+// adds to the plan what is refused, and a line about what it could not find out.
+func (o *Options) tryAdmission(ctx context.Context, made *madePlan) {
 	all := createdByControllers(made.Plan)
 	if len(all) == 0 || !mayHaveWebhooks(made.copied) {
 		return
 	}
 	shown := o.progress.Show(ctx, cli.ProgressText("trying in dry run what controllers create"))
 	defer shown()
-	config := rest.CopyConfig(o.cluster.Config)
-	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(o.withoutWarnings())
 	if err != nil {
 		made.leftOut = append(made.leftOut, fmt.Sprintf("the cluster's webhooks were not asked: %v", err))
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, webhookTime)
+	limited, cancel := context.WithTimeout(ctx, admissionTime)
 	defer cancel()
 	answers := make([]error, len(all))
 	var group errgroup.Group
@@ -89,15 +87,16 @@ func (o *Options) tryWebhooks(ctx context.Context, made *madePlan) {
 
 // judgeCreated takes what the cluster answers to what controllers create.
 func (m *madePlan) judgeCreated(all []createdObject, answers []error) {
-	var unknown []webhookRefusal
+	var unknown []admissionRefusal
 	for i, c := range all {
 		if answers[i] == nil {
 			continue
 		}
-		one := webhookRefusal{controller: c.controller, object: c.object, message: answers[i].Error()}
-		if ofWebhook.MatchString(one.message) {
+		one := admissionRefusal{controller: c.controller, object: c.object, message: answers[i].Error()}
+		switch inspect.Refusal(one.message).Type {
+		case inspect.AdmissionDenied, inspect.WebhookUnreachable:
 			m.refused = append(m.refused, one)
-		} else {
+		default:
 			unknown = append(unknown, one)
 		}
 	}
@@ -110,10 +109,6 @@ func (m *madePlan) judgeCreated(all []createdObject, answers []error) {
 	}
 	m.leftOut = append(m.leftOut, line)
 }
-
-// ofWebhook matches what an API server says of a webhook that denies a request, or that it cannot call:
-// k8s.io/apiserver/pkg/admission/plugin/webhook.
-var ofWebhook = regexp.MustCompile(`admission webhook "[^"]*" denied the request|failed calling webhook "`)
 
 // webhookResources are the kinds that configure webhooks.
 var webhookResources = []schema.GroupResource{
@@ -167,9 +162,6 @@ func createdByControllers(p *plan.Plan) []createdObject {
 	return out
 }
 
-// accessVolume begins the names of the volumes that an API server adds to pods for their ServiceAccounts.
-const accessVolume = "kube-api-access-"
-
 // asSent returns an object as it is at the end of a plan, without what an API server and nodes have added to it, which
 // is in words that a server would not accept.
 func asSent(obj *unstructured.Unstructured) *unstructured.Unstructured {
@@ -218,7 +210,7 @@ func removeAccessVolumes(spec any) {
 		items = slices.DeleteFunc(items, func(item any) bool {
 			m, _ := item.(map[string]any)
 			name, _ := m["name"].(string)
-			return strings.HasPrefix(name, accessVolume)
+			return strings.HasPrefix(name, serviceaccount.ServiceAccountVolumeName)
 		})
 		if len(items) > 0 {
 			in[list] = items
