@@ -79,10 +79,14 @@ func discoveryList(
 	ctx context.Context, client rest.Interface, path string,
 ) (*apidiscovery.APIGroupDiscoveryList, error) {
 	var contentType string
-	body, err := client.Get().AbsPath(path).
+	answer := client.Get().AbsPath(path).
 		SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).
 		MaxRetries(retries).
-		Do(ctx).ContentType(&contentType).Raw()
+		Do(ctx).ContentType(&contentType)
+	body, err := answer.Raw()
+	if apierrors.IsForbidden(err) {
+		err = answer.Error() // which has the server's words; Raw says "unknown"
+	}
 	list := &apidiscovery.APIGroupDiscoveryList{}
 	if apierrors.IsNotFound(err) && path == "/api" {
 		return list, nil

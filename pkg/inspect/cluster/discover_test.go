@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 )
@@ -122,6 +124,9 @@ func TestDiscoverFails(t *testing.T) {
 		reason string
 	}{
 		{func(w http.ResponseWriter, _ *http.Request) { fail(w, apierrors.NewUnauthorized("who are you")) }, "credentials", "expired credentials"},
+		{func(w http.ResponseWriter, _ *http.Request) {
+			fail(w, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("jane may not")))
+		}, "jane may not", "no right to discover"},
 		{answerJSON(discovery.AcceptV2, []int{1}), "reading the answer", "a document of another shape"},
 		{answerJSON("text/html", "<html>"), "", "a login page"},
 		{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF", "the connection breaks"},

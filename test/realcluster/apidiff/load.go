@@ -127,7 +127,7 @@ func (s *Step) problems(known map[string]bool) []error {
 	bad(s.Events > 0 && s.Ended, "events and ended exclude each other")
 	bad(s.Until != nil && s.Method != http.MethodGet && !strings.Contains(s.Path, "dryRun=All"),
 		"until is for a GET or a dry run")
-	bad(s.Until != nil && s.Until.Value == nil, "until needs a value")
+	bad(s.Until != nil && s.Until.Warned == (s.Until.Value != nil), "until needs a value, or warned")
 	bad(s.Setup && s.Code != 0, "a setup step must succeed, so it has no code")
 	found = append(found, s.meanwhileProblems(known)...)
 	texts := []string{s.Path, string(s.Body), s.Raw, s.Accept}
@@ -164,7 +164,7 @@ func (s *Step) meanwhileProblems(known map[string]bool) []error {
 func (s *Step) saves(known map[string]bool) []error {
 	var found []error
 	paths := slices.Clone(s.Keep)
-	if s.Until != nil {
+	if s.Until != nil && !s.Until.Warned {
 		paths = append(paths, s.Until.Path)
 	}
 	for name, p := range s.Save {

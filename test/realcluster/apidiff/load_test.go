@@ -29,6 +29,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"and has values too", `{about: a, steps: [{name: a, method: WATCH, path: /x, events: 1, meanwhile: {method: DELETE, path: "/{{b}}"}}]}`,
 			"unknown placeholder {{b}}"},
 		{"and needs a stream", `{about: a, steps: [{name: a, path: /x, meanwhile: {method: DELETE, path: /y}}]}`, "belongs to a WATCH"},
+		{"a wait for a value and for a warning", `{about: a, steps: [{name: a, path: /x, until: {path: .a, value: 1, warned: true}}]}`, "until needs a value, or warned"},
 		{"only reading may be repeated", `{about: a, steps: [{name: a, method: POST, path: /x, until: {path: .a, value: 1}}]}`, "until is for a GET"},
 		{"every verb needs an object", `{about: a, steps: [{name: a, every: {path: /x, body: {kind: A}}}]}`, "the object needs apiVersion, kind and metadata.name"},
 		{"codes are of verbs", `{about: a, steps: [{name: a, every: {path: /x, body: {apiVersion: v1, kind: A, metadata: {name: a}}, codes: {shout: 200}}}]}`,

@@ -81,7 +81,7 @@ func (p *player) sendUntil(ctx context.Context, step *Step) (Answer, error) {
 	defer pause.Stop()
 	for {
 		answer, err := p.side.send(ctx, step, p.values)
-		if err != nil || step.Until.holds(answer["body"]) {
+		if err != nil || step.Until.holds(answer) {
 			return answer, err
 		}
 		select {

@@ -127,13 +127,17 @@ func orJSON(contentType string) string {
 	return contentType
 }
 
-// holds reports whether the condition is true of a body.
-func (u *Until) holds(body any) bool {
+// holds reports whether the condition is true of an answer.
+func (u *Until) holds(answer Answer) bool {
+	if u.Warned {
+		warnings, _ := answer["warnings"].([]any)
+		return len(warnings) > 0
+	}
 	wanted, err := decode(u.Value)
 	if err != nil {
 		return false
 	}
 	a, errA := json.Marshal(wanted)
-	b, errB := json.Marshal(lookup(body, u.Path))
+	b, errB := json.Marshal(lookup(answer["body"], u.Path))
 	return errA == nil && errB == nil && string(a) == string(b)
 }

@@ -21,6 +21,7 @@ about: a
 steps:
 - {name: first, path: "/count/{{ns}}", save: {count: .n}}
 - {name: until, path: /count/x, until: {path: .n, value: 5}}
+- {name: warned, path: /warned, until: {warned: true}}
 - {name: send, method: POST, path: "/echo?n={{count}}", type: text/plain, raw: "n is {{count}}"}
 - {name: anonymous, path: /who, headers: {Authorization: ""}}
 - {name: watch, method: WATCH, path: /stream, events: 2}
@@ -49,7 +50,7 @@ steps:
 		got[step.ID] = step.Outcome
 	}
 	want := map[string]Outcome{
-		"10-a/first": Same, "10-a/until": Same, "10-a/send": Same, "10-a/anonymous": MeantTo, "10-a/watch": Same, "10-a/ended": Same,
+		"10-a/first": Same, "10-a/until": Same, "10-a/warned": Same, "10-a/send": Same, "10-a/anonymous": MeantTo, "10-a/watch": Same, "10-a/ended": Same,
 		"10-a/meanwhile": Same, "10-a/refused meanwhile": Same, "10-a/short": Same, "10-a/kept": Same, "10-a/not as expected": Same,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -67,7 +68,7 @@ steps:
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	sum := Sum(results, lines)
-	if sum.Counts() != (report.Counts{Same: 10, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
+	if sum.Counts() != (report.Counts{Same: 11, Meant: 1}) || sum.Rows[0].Counts != sum.Counts() {
 		t.Errorf("counts are %+v, of the file %+v", sum.Counts(), sum.Rows[0].Counts)
 	}
 }
@@ -89,6 +90,12 @@ func counting(t *testing.T, name string) *Side {
 	answer("/count/", `{"n": %d}`, func(*http.Request) []any { n++; return []any{n} })
 	answer("/who", `"%s, %s"`, func(r *http.Request) []any { return []any{name, r.Header.Get("Authorization")} })
 	answer("/stream", `{"e": 1}{"e": 2}{"e": 3}`, nothing)
+	mux.HandleFunc("/warned", func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n > 8 {
+			w.Header().Set("Warning", `299 - "eight are enough"`)
+		}
+		fmt.Fprint(w, "{}")
+	})
 	news := make(chan struct{}, 1)
 	answer("POST /news", "{}", func(*http.Request) []any { news <- struct{}{}; return nil })
 	mux.HandleFunc("/live", func(w http.ResponseWriter, r *http.Request) {

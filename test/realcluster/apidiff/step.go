@@ -54,11 +54,13 @@ type Step struct {
 	Code int `json:"code,omitempty"`
 }
 
-// Until is a condition on an answer's body.
+// Until is a condition on an answer: what stands in its body, or that it warns.
 type Until struct {
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// Value is compared as JSON; null waits until there is nothing at the path.
-	Value json.RawMessage `json:"value"`
+	Value json.RawMessage `json:"value,omitempty"`
+	// Warned waits for any warning, in place of the other two.
+	Warned bool `json:"warned,omitempty"`
 }
 
 const (
