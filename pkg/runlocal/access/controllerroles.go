@@ -14,39 +14,8 @@ import (
 // rolePrefix begins the names of the roles of controllers.
 const rolePrefix = "system:controller:"
 
-// credentialNames are the names of the credentials with which kube-controller-manager runs a controller, where they
-// differ from the controller's name: see the calls of NewClient in cmd/kube-controller-manager/app.
-func credentialNames() map[string]string {
-	return map[string]string{
-		names.ReplicationControllerController:                    "replication-controller",
-		names.DaemonSetController:                                "daemon-set-controller",
-		names.EndpointsController:                                "endpoint-controller",
-		names.EndpointSliceMirroringController:                   "endpointslicemirroring-controller",
-		names.GarbageCollectorController:                         "generic-garbage-collector",
-		names.ServiceAccountController:                           "service-account-controller",
-		names.RootCACertificatePublisherController:               "root-ca-cert-publisher",
-		names.KubeAPIServerClusterTrustBundlePublisherController: "kube-apiserver-serving-clustertrustbundle-publisher",
-		names.PodGarbageCollectorController:                      "pod-garbage-collector",
-		names.HorizontalPodAutoscalerController:                  "horizontal-pod-autoscaler",
-		names.NodeLifecycleController:                            "node-controller",
-		names.TaintEvictionController:                            "node-controller",
-		names.PersistentVolumeBinderController:                   "persistent-volume-binder",
-		names.PersistentVolumeExpanderController:                 "expand-controller",
-		names.PersistentVolumeAttachDetachController:             "attachdetach-controller",
-		names.PersistentVolumeClaimProtectionController:          "pvc-protection-controller",
-		names.PersistentVolumeProtectionController:               "pv-protection-controller",
-		names.CertificateSigningRequestApprovingController:       "certificate-controller",
-		names.CertificateSigningRequestSigningController:         "certificate-controller",
-		names.CertificateSigningRequestCleanerController:         "certificate-controller",
-		names.PodCertificateRequestCleanerController:             "podcertificaterequestcleaner",
-		names.BootstrapSignerController:                          "bootstrap-signer",
-		names.TokenCleanerController:                             "token-cleaner",
-		names.ResourceClaimController:                            "resource-claim-controller",
-		names.ServiceCIDRController:                              "service-cidrs-controller",
-		names.StorageVersionGarbageCollectorController:           "storage-version-garbage-collector",
-		names.LegacyServiceAccountTokenCleanerController:         "legacy-service-account-token-cleaner",
-	}
-}
+// tokensAccount is the name of the credentials of the token controller.
+const tokensAccount = "tokens-controller"
 
 // tokenRules returns the rules of the token controller, which kube-controller-manager runs with its own credentials,
 // and which has no role: the requests of pkg/controller/serviceaccount/tokens_controller.go.
@@ -73,13 +42,8 @@ const obsoleteGroup = "extensions"
 // roles grant in one only.
 func Needs(of []controllers.Controller) []Need {
 	all := needs{}
-	account := credentialNames()
 	for _, c := range of {
-		name := c.Name
-		if other, ok := account[name]; ok {
-			name = other
-		}
-		for namespace, rules := range rulesOf(name) {
+		for namespace, rules := range rulesOf(c.Credentials()) {
 			all.addRules(c, namespace, rules)
 		}
 		for _, r := range c.Reads {
@@ -94,7 +58,7 @@ func Needs(of []controllers.Controller) []Need {
 // rulesOf returns the rules of upstream's roles for the credentials of that name, by namespace: "" for a ClusterRole.
 func rulesOf(account string) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
-	if account == names.ServiceAccountTokenController {
+	if account == tokensAccount {
 		rules[""] = tokenRules()
 	}
 	for _, role := range bootstrappolicy.ControllerRoles() {

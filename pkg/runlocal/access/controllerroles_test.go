@@ -17,29 +17,12 @@ func TestEveryControllerHasRules(t *testing.T) {
 			continue
 		}
 		ran++
-		name := c.Name
-		if other, ok := credentialNames()[name]; ok {
-			name = other
-		}
-		if len(rulesOf(name)) == 0 {
-			t.Errorf("%s: upstream has no role %s%s", c.Name, rolePrefix, name)
+		if len(rulesOf(c.Credentials())) == 0 {
+			t.Errorf("%s: upstream has no role %s%s", c.Name, rolePrefix, c.Credentials())
 		}
 	}
 	if ran == 0 {
 		t.Error("no controller runs")
-	}
-}
-
-// TestAccountsAreOthers: a row that says what is so anyway hides that it is wrong.
-func TestAccountsAreOthers(t *testing.T) {
-	known := map[string]bool{}
-	for _, c := range controllers.All() {
-		known[c.Name] = true
-	}
-	for name, account := range credentialNames() {
-		if name == account || !known[name] {
-			t.Errorf("the row %s: %s is of no use", name, account)
-		}
 	}
 }
 

@@ -8,7 +8,7 @@
 // given: see package guard for dry runs.
 //
 //   - controller.go has the row type, table.go all rows in the order in which they are started, selection.go what picks
-//     rows, start.go what builds and runs them.
+//     rows, start.go what builds and runs them, credentials.go as whom kube-controller-manager does.
 //   - The rows and builders are in files named as those of cmd/kube-controller-manager/app: apps.go, auth.go (service
 //     accounts, bootstrap tokens, cluster roles), autoscaling.go, batch.go, certificates.go, core.go (replication
 //     controllers, namespaces, pod garbage collection, TTL of nodes), discovery.go (endpoints, EndpointSlices, service
