@@ -271,7 +271,7 @@ var edges = map[string][]string{
 	"pkg/ownertree/treestatus":        {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree"},
 	"pkg/replay":                      {},
 	"pkg/replay/exports":              {"pkg/replay"},
-	"pkg/replay/imports":              {"pkg/replay", "pkg/replay/internal/rawjson"},
+	"pkg/replay/imports":              {"pkg/replay", "pkg/replay/internal/rawjson", "pkg/runlocal/trace"},
 	"pkg/replay/internal/apijson":     {"pkg/replay/internal/rawjson"},
 	"pkg/replay/internal/rawjson":     {},
 	"pkg/replay/recorder":             {"pkg/inspect/cluster", "pkg/replay", "pkg/replay/internal/apijson"},

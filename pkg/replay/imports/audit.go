@@ -76,7 +76,16 @@ func (a *audit) flush(s *Source, all bool) error {
 
 // emit emits the records of a change.
 func (a *audit) emit(s *Source, c *change) error {
+	if c.request != nil {
+		r, err := c.record()
+		if err != nil {
+			return err
+		}
+		s.emit(r)
+	}
 	switch {
+	case c.unseen:
+		return nil
 	case c.list != nil:
 		return a.emitList(s, c)
 	case c.part != nil:

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // auditEvent are the fields of an entry that are used: see Event in k8s.io/apiserver/pkg/apis/audit/v1.
@@ -27,8 +28,11 @@ type auditEvent struct {
 	UserAgent        string     `json:"userAgent"`
 	ObjectRef        *objectRef `json:"objectRef"`
 	ResponseStatus   struct {
-		Code int `json:"code"`
+		Code    int    `json:"code"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
 	} `json:"responseStatus"`
+	RequestObject            rawObject `json:"requestObject"`
 	ResponseObject           rawObject `json:"responseObject"`
 	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
 	StageTimestamp           time.Time `json:"stageTimestamp"`
@@ -69,6 +73,10 @@ type change struct {
 	ref      *objectRef
 	// version is the resource version of the answer; empty if it has none.
 	version string
+	// request is the request as an event of a trace; nil for a list, and for all but the first change of a collection.
+	request *trace.Event
+	// unseen is set if nothing else than the request is known.
+	unseen bool
 	// One of these is set. If none is, an object was deleted, of which the answer has nothing.
 	object *object
 	part   *objectPart
@@ -116,10 +124,8 @@ func (e *auditEvent) changes() ([]*change, replay.SkipReason, error) {
 	case e.listed():
 		out, err := e.list()
 		return out, "", err
-	case !e.wrote():
+	case !e.writes():
 		return nil, "", nil
-	case slices.Contains(otherAnswers, e.ObjectRef.Subresource):
-		return nil, replay.SkipSubresource, nil
 	}
 	c := e.change()
 	doc := &document{text: e.ResponseObject}
@@ -131,7 +137,22 @@ func (e *auditEvent) changes() ([]*change, replay.SkipReason, error) {
 		}
 	}
 	c.version = answer.Metadata.ResourceVersion
+	c.request = e.traced(&c, answer)
+	changes, skipped, err := e.written(c, doc, answer)
+	if err == nil && len(changes) == 0 && c.request != nil {
+		c.unseen = true
+		changes = []*change{&c}
+	}
+	return changes, skipped, err
+}
+
+// written returns what a write changed, and why it is less than what it has written; empty if it is all.
+func (e *auditEvent) written(c change, doc *document, answer *envelope) ([]*change, replay.SkipReason, error) {
 	switch {
+	case e.ResponseStatus.Code >= http.StatusBadRequest:
+		return nil, "", nil
+	case slices.Contains(otherAnswers, e.ObjectRef.Subresource):
+		return nil, replay.SkipSubresource, nil
 	case answer.Kind == "" || answer.Kind == "Status" && answer.APIVersion == "v1":
 		// Nothing is lost of a deletion: the object that is gone is that which was known.
 		ok := e.ResponseStatus.Code == http.StatusOK && e.Level == "RequestResponse"
@@ -182,6 +203,7 @@ func (e *auditEvent) collection(c change, doc *document, answer *envelope) ([]*c
 		one := c
 		one.object, one.version = o, o.meta.ResourceVersion
 		out = append(out, &one)
+		c.request = nil // there was one
 	}
 	return out, skipped, nil
 }
@@ -254,9 +276,9 @@ func (e *auditEvent) list() ([]*change, error) {
 	return []*change{&c}, nil
 }
 
-// wrote reports whether an entry is a write of objects that succeeded.
-func (e *auditEvent) wrote() bool {
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus.Code >= http.StatusBadRequest {
+// writes reports whether an entry is a write of objects, which may have been refused.
+func (e *auditEvent) writes() bool {
+	if e.Stage != "ResponseComplete" || e.ObjectRef == nil {
 		return false
 	}
 	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) {
@@ -264,7 +286,17 @@ func (e *auditEvent) wrote() bool {
 	}
 	ref := e.ObjectRef
 	return !slices.Contains(unstored, ref.APIGroup) && !slices.Contains(nothingKept, ref.Subresource) &&
-		!e.asked("dryRun")
+		!e.asked("dryRun") && !e.deletesNothing()
+}
+
+// deletesNothing reports whether a deletion was a dry run by its body.
+func (e *auditEvent) deletesNothing() bool {
+	var options struct {
+		DryRun []string `json:"dryRun"`
+	}
+	isDeletion := e.Verb == "delete" || e.Verb == "deletecollection"
+	return isDeletion && len(e.RequestObject) > 0 && utiljson.Unmarshal(e.RequestObject, &options) == nil &&
+		len(options.DryRun) > 0
 }
 
 // asked reports whether the request had a parameter, such as dryRun, which stores nothing.

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 var update = flag.Bool("update", false, "write the records of testdata")
@@ -38,6 +41,9 @@ func lines(s replay.Source) (string, error) {
 }
 
 func line(r *replay.Record) string {
+	if r.Type == replay.TypeTrace {
+		return requestLine(r)
+	}
 	words := []string{r.Type.String(), fmt.Sprint(r.Stream)}
 	if !r.Time.IsZero() {
 		words = append([]string{r.Time.Format("15:04:05.000")}, words...)
@@ -62,6 +68,33 @@ func line(r *replay.Record) string {
 		words = append(words, "by "+r.Writer)
 	}
 	return strings.Join(append(words, strings.Fields(r.Message)...), " ")
+}
+
+// requestLine describes the request of an audit log.
+func requestLine(r *replay.Record) string {
+	var e trace.Event
+	if err := json.Unmarshal(r.Object, &e); err != nil {
+		return err.Error()
+	}
+	d, ok := e.Detail.(*trace.Request)
+	if !ok {
+		return string(e.Type())
+	}
+	words := []string{r.Time.Format("15:04:05.000"), "REQUEST", d.Verb, path.Join(d.Resource, d.Subresource),
+		path.Join(d.Namespace, d.Name+d.GenerateName), fmt.Sprint(d.Code)}
+	for _, word := range []string{d.Reason, d.Message, d.UID} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	if d.ResourceVersion != "" {
+		words = append(words, "@"+d.ResourceVersion)
+	}
+	by := e.Controller
+	if by == "" {
+		by = d.User
+	}
+	return strings.Join(append(words, "by", by), " ")
 }
 
 // object returns the JSON of an object of tests.

@@ -90,7 +90,7 @@ type Object struct {
 // Writer is who wrote an object.
 type Writer struct {
 	inspect.Writer
-	// User is the user who wrote, if the input is an audit log.
+	// User is the user who wrote, if an audit log is in the input.
 	User string `json:"user,omitempty"`
 	// Controller and Reconcile are those of the session whose trace is in the recording, if one of its reconciles
 	// wrote.

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -127,7 +128,7 @@ func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, after, bef
 func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s *streamState) bool {
 	if e.Type == Deleted {
 		e.Change = snapshot(after) // the last state; managedFields do not name who deleted it
-		t.setWriter(e, r.ResourceVersion, r.Writer)
+		t.setWriter(e, r)
 		return true
 	}
 	if old != nil && !t.o.Filter.mayChange(old, after) {
@@ -137,7 +138,7 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 	if e.Type != Existing {
 		e.setManager(writer)
 	}
-	t.setWriter(e, r.ResourceVersion, r.Writer)
+	t.setWriter(e, r)
 	if old != nil && certain && !t.o.Filter.selectsWriterOf(e) {
 		return false
 	}
@@ -179,17 +180,20 @@ func (w *Writer) manager() string {
 }
 
 // setWriter sets the writer by the trace and the user, where there is one, and notes it.
-func (t *Timeline) setWriter(e *Entry, version, user string) {
-	if w := t.traced.writes.of(e.Object.Namespace, e.Object.Name, version); w != nil {
-		if e.Writer == nil {
-			e.Writer = &Writer{}
-		}
+func (t *Timeline) setWriter(e *Entry, r *replay.Record) {
+	user := r.Writer
+	w := t.traced.writes.of(e.Object.Namespace, e.Object.Name, r.ResourceVersion)
+	if w == nil && e.Type == Deleted {
+		w = t.traced.writes.of(e.Object.Namespace, e.Object.Name, deletionOf(r.UID))
+	}
+	if e.Writer == nil && (w != nil || user != "") {
+		e.Writer = &Writer{}
+	}
+	if w != nil {
 		e.Writer.Controller, e.Writer.Reconcile = w.Controller, w.Reconcile
+		user = cmp.Or(user, w.User)
 	}
 	if user != "" {
-		if e.Writer == nil {
-			e.Writer = &Writer{}
-		}
 		e.Writer.User = user
 	}
 	if e.Writer != nil {

@@ -118,8 +118,16 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 	if !d.IsWrite() || d.Recorded != nil {
 		return
 	}
-	if !d.Failed() && d.ResourceVersion != "" {
-		t.writes.add(d.Object, d.ResourceVersion, &Writer{Controller: e.Controller, Reconcile: uint64(e.Reconcile)})
+	version := d.ResourceVersion
+	if version == "" && d.Verb == "delete" { // the answer is a Status
+		version = deletionOf(d.UID)
+	}
+	if !d.Failed() && version != "" {
+		writer := &Writer{Controller: e.Controller, Reconcile: uint64(e.Reconcile)}
+		if d.User != "" {
+			writer = &Writer{User: d.User}
+		}
+		t.writes.add(d.Object, version, writer)
 	}
 	if open := t.open[e.Reconcile]; open != nil && len(open.Writes) < maxWrites {
 		open.Writes = append(open.Writes, Write{
@@ -137,6 +145,15 @@ func (w *Writes) add(o trace.Object, version string, writer *Writer) {
 		w.older, w.newest = w.newest, map[writtenVersion]*Writer{}
 	}
 	w.newest[writtenVersion{o.Namespace, o.Name, version}] = writer
+}
+
+// deletionOf stands for the version of the deletion of an object, which the answer to it may not have; empty without a
+// uid.
+func deletionOf(uid string) string {
+	if uid == "" {
+		return ""
+	}
+	return "deletion of " + uid
 }
 
 // of returns the reconcile that wrote a version of an object; nil if none is known.

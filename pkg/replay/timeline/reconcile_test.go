@@ -79,11 +79,15 @@ func TestReconcileEntries(t *testing.T) {
 func TestWrites(t *testing.T) {
 	r := newRecording(t)
 	r.trace(&trace.Event{Detail: &trace.Watch{Event: trace.Added, Object: trace.Object{Kind: "Pod", Name: "before"}, ResourceVersion: "5", WrittenBy: 1, Writer: "job"}})
-	for _, name := range []string{"before", "after", "other"} {
-		version := map[string]string{"before": "5", "after": "6", "other": "7"}[name]
+	for _, name := range []string{"before", "after", "other", "audited"} {
+		version := map[string]string{"before": "5", "after": "6", "other": "7", "audited": "8"}[name]
 		r.object(replay.TypeAdded, "Pod", `{"metadata":{"name":"`+name+`","uid":"`+name+`","resourceVersion":"`+version+`"}}`)
 	}
 	r.trace(&trace.Event{Controller: "replicaset", Reconcile: 2, Detail: &trace.Request{Verb: "create", Object: trace.Object{Kind: "Pod", Name: "after"}, Code: 201, ResourceVersion: "6"}})
+	r.object(replay.TypeDeleted, "Pod", `{"metadata":{"name":"audited","uid":"audited","resourceVersion":"9"}}`)
+	audited := trace.Object{Kind: "Pod", Name: "audited", UID: "audited"}
+	r.trace(&trace.Event{Detail: &trace.Request{Verb: "create", Object: audited, Code: 201, ResourceVersion: "8", User: "jane"}})
+	r.trace(&trace.Event{Detail: &trace.Request{Verb: "delete", Object: audited, Code: 200, User: "joe"}})
 	writers := func(o Options) string {
 		var out []string
 		for _, e := range r.entries(o) {
@@ -91,7 +95,7 @@ func TestWrites(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	if diff := cmp.Diff("before by job, after by , other by ", writers(Options{})); diff != "" {
+	if diff := cmp.Diff("before by job, after by , other by , audited by , audited by ", writers(Options{})); diff != "" {
 		t.Errorf("as it comes (-want +got):\n%s", diff)
 	}
 	if err := r.Rewind(); err != nil {
@@ -101,7 +105,7 @@ func TestWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("before by job, after by replicaset, other by ", writers(Options{Writes: writes})); diff != "" {
+	if diff := cmp.Diff("before by job, after by replicaset, other by , audited by jane, audited by joe", writers(Options{Writes: writes})); diff != "" {
 		t.Errorf("read ahead (-want +got):\n%s", diff)
 	}
 }

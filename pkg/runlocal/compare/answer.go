@@ -147,7 +147,11 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if w.verb != VerbCreate && r.changesNothing(w) {
 		return answer{name: w.object.Name}
 	}
-	if end := r.endOf(w); end != nil {
+	end, later := r.endOf(w)
+	if later {
+		return conflict(refusedEarly)
+	}
+	if end != nil {
 		return answer{finish: func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -217,15 +221,19 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 }
 
 // endOf returns the recorded end of a deletion that a write leads to, as it takes the last finalizer; nil if it does
-// not, or if something else is to happen to the object before. Such an end is an input. r.mu must be held.
-func (r *run) endOf(w *write) *event {
+// not. Such an end is an input. It is later if something else is to happen to the object before. r.mu must be held.
+func (r *run) endOf(w *write) (end *event, later bool) {
 	object := r.object(w.objectID())
 	isLast := w.verb == VerbUpdate && object.current.isDeleting() && w.content.at("metadata", "finalizers") == nil &&
 		(w.object.Resource != "namespaces" || w.content.at("spec", "finalizers") == nil)
-	if !isLast || len(object.coming) == 0 || !object.coming[0].isDeletion() || object.coming[0].effect != nil {
-		return nil
+	at := slices.IndexFunc(object.coming, (*event).isDeletion)
+	if !isLast || at < 0 || object.coming[at].effect != nil {
+		return nil, false
 	}
-	return object.coming[0]
+	if at > 0 {
+		return nil, !slices.ContainsFunc(object.coming[:at], w.isLike)
+	}
+	return object.coming[0], false
 }
 
 // scaled returns the content of an object with another number of replicas. r.mu must be held.

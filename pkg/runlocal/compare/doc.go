@@ -9,7 +9,8 @@
 //
 //	rules.go     what each controller writes, and which key of its queue that belongs to
 //	attribute.go which events are effects, and of whom; reasons.go why a controller deletes
-//	load.go      the events of a recording, in the order in which they were written; traced.go its trace
+//	load.go      the events of a recording, in the order in which they were written; traced.go its trace, audited.go
+//	             an audit log
 //	hiding.go    what cannot be compared, as it was redacted, and what no difference shows
 //	content.go   objects without what differs from run to run; decode.go the objects that controllers send
 //	match.go     withheld effects, and the writes that match them

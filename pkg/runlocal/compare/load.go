@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -147,7 +148,7 @@ func (l *recorded) read(
 		case err != nil:
 			return err
 		}
-		if r.Time.After(l.end) {
+		if r.Time.After(l.end) && r.Type != replay.TypeTrace {
 			l.end = r.Time
 		}
 		switch {
@@ -174,15 +175,21 @@ func (l *recorded) read(
 }
 
 // sort puts the events in the order in which they were written: they arrived by a watch for each stream, of which one
-// may be late. What a relist has shown stays where it is.
+// may be late. What a relist has shown stays where it is, and so does a deletion with the version of before: audit logs
+// do not have that of the deletion.
 func (l *recorded) sort() {
 	newest := uint64(0)
+	last := map[objectID]uint64{}
+	for _, ev := range l.objects {
+		last[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
+	}
 	for _, ev := range l.events {
 		version, err := strconv.ParseUint(ev.record.ResourceVersion, 10, 64)
-		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem {
+		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem ||
+			ev.isDeletion() && version <= last[ev.objectID()] {
 			version = newest
 		}
-		ev.order = version
+		ev.order, last[ev.objectID()] = version, version
 		newest = max(newest, version)
 	}
 	l.order()
@@ -319,6 +326,9 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 		l.result.Relisted++
 		return nil
 	}
+	if made := l.writes.write(ev); made != nil && ev.record.Writer == "" {
+		ev.record.Writer = made.user
+	}
 	switch by, made := who(state, ev, c); by {
 	case isEffect:
 		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
@@ -353,8 +363,8 @@ func withDefaults(obj fields, stream *replay.Stream) fields {
 	return out
 }
 
-// controllersOf returns who of the controllers made a change, by their short names: by the trace for controllers that
-// it has, else by attribute.
+// controllersOf returns who of the controllers made a change, by their short names: by the trace or an audit log
+// for what they have, else by attribute.
 func (l *recorded) controllersOf(compared []string) attributor {
 	return func(state known, ev *event, c *change) (verdict, effect) { return l.who(compared, state, ev, c) }
 }
@@ -364,9 +374,15 @@ func (l *recorded) who(compared []string, state known, ev *event, c *change) (ve
 		return isInput, effect{}
 	}
 	if made := l.writes.find(ev); made != nil {
-		if slices.Contains(compared, made.controller) {
-			return isEffect, *made
+		if !slices.Contains(compared, made.controller) {
+			return isInput, effect{}
 		}
+		if !made.isTraced && made.key == "" {
+			made.key = keyOf(made.controller, c)
+		}
+		return isEffect, *made
+	}
+	if l.writes.audited.has(ev.record.Time) {
 		return isInput, effect{}
 	}
 	untraced := slices.DeleteFunc(slices.Clone(compared), func(name string) bool { return l.writes.traced[name] })

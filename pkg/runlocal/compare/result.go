@@ -139,6 +139,8 @@ type Result struct {
 	NotServed int `json:"notServed,omitempty"`
 	// ByTrace is true if the recording has a trace that says who wrote what.
 	ByTrace bool `json:"byTrace,omitempty"`
+	// ByAuditLog is true if an audit log says so.
+	ByAuditLog bool `json:"byAuditLog,omitempty"`
 	// Gaps counts the times in which nothing was recorded.
 	Gaps int `json:"gaps,omitempty"`
 	// Behind is how late the run came to an event, at most, while time passed as it was recorded. It depends on how

@@ -70,7 +70,7 @@ func (e *MissingKindsError) Error() string {
 }
 
 // UncomparableError is the error for a controller whose writes cannot be told from those of others, because it has no
-// rules here and the recording has no trace of it.
+// rules here and the recording has no trace of it, and no audit log was merged into it.
 type UncomparableError struct{ Controller string }
 
 // Error implements error.
@@ -171,7 +171,7 @@ func check(cs []controllers.Controller, l *recorded) error {
 		if len(lacking) > 0 {
 			return &MissingKindsError{Controller: c.Short, Resources: lacking}
 		}
-		if rulesOf(c.Short) == nil && !l.writes.traced[c.Short] {
+		if rulesOf(c.Short) == nil && !l.writes.traced[c.Short] && l.writes.audited == (span{}) {
 			return &UncomparableError{Controller: c.Short}
 		}
 	}
@@ -261,6 +261,7 @@ func newRun(o Options, l *recorded) *run {
 	for _, name := range r.result.Controllers {
 		r.result.ByTrace = r.result.ByTrace || l.writes.traced[name]
 	}
+	r.result.ByAuditLog = l.writes.audited != (span{})
 	for _, ev := range l.objects {
 		r.object(ev.objectID()).known = true
 	}

@@ -24,6 +24,7 @@ type tracedWrites struct {
 	traced      map[string]bool // controllers
 	refusals    []*event        // writes that the API has refused, in their order
 	newest      uint64          // version that the trace has shown
+	audited     span            // in which an audit log has who wrote
 }
 
 // refusal is how the API has refused a write.
@@ -50,6 +51,7 @@ func (f *refusal) answer() answer {
 
 type tracedWrite struct {
 	effect
+	user  string // of an audit log
 	verb  Verb
 	began time.Time
 	ended time.Time // of the deletion of a collection, which names no objects; zero for others
@@ -79,16 +81,19 @@ func (t *tracedWrites) add(r *replay.Record) {
 		if !d.IsWrite() || d.DryRun || d.NotSent || d.Recorded != nil {
 			return
 		}
-		t.traced[e.Controller] = true
+		by := effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}
+		if d.User == "" {
+			t.traced[e.Controller] = true
+		} else if !t.addAudited(&e, d, &by) {
+			return
+		}
 		if d.Failed() {
-			t.addRefusal(r, &e, d)
+			t.addRefusal(r, e.Time, d, by)
 			return
 		}
 		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
-		made := &tracedWrite{
-			effect: effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}, verb: requestVerb(d),
-			began: e.Time.Add(-time.Duration(d.Latency)),
-		}
+		began := e.Time.Add(-time.Duration(d.Latency))
+		made := &tracedWrite{effect: by, user: d.User, verb: requestVerb(d), began: began}
 		of := tracedName(&d.Object)
 		if d.Verb == "deletecollection" {
 			made.verb, made.ended = VerbDelete, e.Time
@@ -103,7 +108,7 @@ func (t *tracedWrites) add(r *replay.Record) {
 		}
 		// A write that changes nothing, or that takes the last finalizer of an object that is deleted, is answered with
 		// the version of another one before.
-		if t.byVersion[of+d.ResourceVersion] == nil {
+		if d.ResourceVersion != "" && t.byVersion[of+d.ResourceVersion] == nil {
 			t.byVersion[of+d.ResourceVersion] = made
 		}
 	}
@@ -111,17 +116,17 @@ func (t *tracedWrites) add(r *replay.Record) {
 
 // addRefusal takes a write that was refused for what it is. One that came too late, as the object had changed or was
 // gone, was made by what the caches of the controller had at that moment.
-func (t *tracedWrites) addRefusal(r *replay.Record, e *trace.Event, d *trace.Request) {
+func (t *tracedWrites) addRefusal(r *replay.Record, at time.Time, d *trace.Request, by effect) {
 	if d.Code < http.StatusBadRequest || d.Code == http.StatusNotFound || d.Code == http.StatusConflict {
 		return
 	}
 	t.refusals = append(t.refusals, &event{
 		record: &replay.Record{
-			Number: r.Number, Type: r.Type, Time: e.Time, Namespace: d.Namespace, Name: d.Name,
+			Number: r.Number, Type: r.Type, Time: at, Namespace: d.Namespace, Name: d.Name,
 		},
 		stream: &replay.Stream{Group: d.Group, Version: d.Version, Resource: d.Resource, Kind: d.Kind},
 		order:  t.newest, verb: requestVerb(d), generated: d.GenerateName != "",
-		effect:  t.effect(effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}),
+		effect:  t.effect(by),
 		refused: &refusal{code: d.Code, reason: d.Reason, message: d.Message, prefix: d.GenerateName},
 	})
 }
@@ -143,9 +148,17 @@ func requestVerb(r *trace.Request) Verb {
 	return VerbUpdate
 }
 
-// find returns who made the change of an event by the trace; nil if no reconcile of it did. The verbs must be the same:
-// a write that changes nothing is answered with the version of the write before.
+// find returns who made the change of an event by the trace; nil if no reconcile of it did.
 func (t *tracedWrites) find(ev *event) *effect {
+	if found := t.write(ev); found != nil {
+		return t.effect(found.effect)
+	}
+	return nil
+}
+
+// write returns the write that made the change of an event; nil if none is known. The verbs must be the same: a write
+// that changes nothing is answered with the version of the write before.
+func (t *tracedWrites) write(ev *event) *tracedWrite {
 	id := ev.id()
 	of := tracedName(&id)
 	found := t.byVersion[of+ev.record.ResourceVersion]
@@ -161,7 +174,7 @@ func (t *tracedWrites) find(ev *event) *effect {
 	if found == nil || found.verb != ev.verb {
 		return nil
 	}
-	return t.effect(found.effect)
+	return found
 }
 
 // lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none.

@@ -60,3 +60,43 @@ func TestTracedWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditedWriters: an audit log tells the controllers apart that are one manager in managedFields.
+func TestAuditedWriters(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pod := trace.Object{Version: "v1", Resource: "pods", Namespace: "shop", Name: "web-1", UID: "u1"}
+	request := trace.Object{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests", Name: "r"}
+	const manager = "system:kube-controller-manager"
+	for _, tt := range []struct {
+		reason, credentials string
+		request             trace.Request
+		want, key           string
+		unknown             bool
+	}{
+		{"by its credentials", "pod-garbage-collector", trace.Request{Verb: "delete", User: "u"}, "podgc", "", false},
+		{"the token controller has the manager's user", "tokens-controller", trace.Request{Verb: "update", User: manager}, "serviceaccount-token", "", false},
+		{"somebody else", "", trace.Request{Verb: "update", User: "jane"}, "", "", false},
+		{"an account that is no controller's", "coredns", trace.Request{Verb: "update", User: "u"}, "", "", false},
+		{"the manager, and no user agent", "", trace.Request{Verb: "update", User: manager}, "", "", true},
+		{"of two with the same credentials, one evicts", "node-controller", trace.Request{Verb: "delete", User: "u"}, "taint-eviction", "", false},
+		{"and the other sets conditions", "node-controller", trace.Request{Verb: "update", Subresource: "status", User: "u"}, "node-lifecycle", "", false},
+		{"of three, one approves", "certificate-controller", trace.Request{Object: request, Verb: "update", Subresource: "approval", User: "u"}, "csrapproving", "", false},
+		{"one signs", "certificate-controller", trace.Request{Object: request, Verb: "update", Subresource: "status", User: "u"}, "csrsigning", "", false},
+		{"and one cleans up", "certificate-controller", trace.Request{Object: request, Verb: "delete", User: "u"}, "csrcleaner", "", false},
+		{"a refusal has the key of the owner", "replicaset-controller", trace.Request{Verb: "create", User: "u", Owner: "web", Code: 403}, "replicaset", "shop/web", false},
+		{"or of the object", "replicaset-controller", trace.Request{
+			Object: trace.Object{Group: "apps", Resource: "replicasets", Namespace: "shop", Name: "web"}, Verb: "update",
+			Subresource: "status", User: "u", Code: 422}, "replicaset", "shop/web", false},
+		{"or none", "generic-garbage-collector", trace.Request{Verb: "delete", User: "u", Code: 403}, "garbagecollector", "", false},
+	} {
+		if tt.request.Object == (trace.Object{}) {
+			tt.request.Object = pod
+		}
+		writes := newTracedWrites()
+		by := effect{}
+		known := writes.addAudited(&trace.Event{Time: began, Controller: tt.credentials}, &tt.request, &by)
+		if known == tt.unknown || by.controller != tt.want || by.key != tt.key {
+			t.Errorf("%s: %q, key %q, known %v; want %q, key %q", tt.reason, by.controller, by.key, known, tt.want, tt.key)
+		}
+	}
+}

@@ -223,6 +223,10 @@ type Request struct {
 	Subresource string `json:"subresource,omitempty"`
 	// GenerateName is the prefix of the name, for a create without a name that failed; empty otherwise.
 	GenerateName string `json:"generateName,omitempty"`
+	// User is who sent the request, if an audit log has it in the place of a session's trace; empty otherwise.
+	User string `json:"user,omitempty"`
+	// Owner is the name of the controller owner that the request gives to the object, if User is set; it may be empty.
+	Owner string `json:"owner,omitempty"`
 	// Code is the HTTP status of the answer; 0 if there was none.
 	Code int `json:"code,omitempty"`
 	// Latency is the time from the request to the header of its answer.

@@ -84,7 +84,7 @@ func (p *sandboxPlayer) play(ctx context.Context, s *scenarios.Scenario) outcome
 	if err != nil || len(wrote) == 0 { // nothing is to be compared
 		return outcome{err: err, same: [2]bool{true, true}}
 	}
-	return replayTwice(ctx, p.program, file, wrote)
+	return replayTwice(ctx, p.program, wrote, file)
 }
 
 // record plays a scenario in a sandbox that records, and returns the controllers that wrote.

@@ -3,8 +3,10 @@ package recording
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -54,10 +56,17 @@ type outcome struct {
 // played; RECORDING_KEEP is a folder where the recordings stay.
 func TestScenarios(t *testing.T) {
 	chosen := chooseScenarios(t, "scenarios.yaml", false)
-	p := newPlayer(t, chosen, recordingsFolder(t))
+	p := newPlayer(t, chosen, false)
 	if same := judgeAll(t, chosen, p.play); same < leastSame && os.Getenv("RECORDING_SCENARIOS") == "" {
 		t.Errorf("only %d scenarios came out the same, less than %d", same, leastSame)
 	}
+}
+
+// TestAuditedScenarios is TestScenarios with the audit log of the control plane, which says who wrote, and what was
+// refused: so all controllers that wrote in a namespace are compared.
+func TestAuditedScenarios(t *testing.T) {
+	chosen := chooseScenarios(t, "audited.yaml", true)
+	judgeAll(t, chosen, newPlayer(t, chosen, true).play)
 }
 
 func loadNames(t *testing.T) scenarios.Names {
@@ -176,9 +185,12 @@ type player struct {
 	cluster *realcluster.Cluster
 	side    *scenarios.Side
 	dir     string
+	// audited is set if the audit log is replayed, too; writes are those of the controllers in it.
+	audited bool
+	writes  scenarios.Writes
 }
 
-func newPlayer(t *testing.T, chosen []replayed, dir string) *player {
+func newPlayer(t *testing.T, chosen []replayed, audited bool) *player {
 	t.Helper()
 	all := make([]scenarios.Scenario, len(chosen))
 	for i := range chosen {
@@ -188,7 +200,9 @@ func newPlayer(t *testing.T, chosen []replayed, dir string) *player {
 	for i := range controllers {
 		controllers[i] += "-controller"
 	}
-	ctx, cluster, program := start(t, realcluster.Options{Controllers: controllers, Scheduler: true, Nodes: nodes})
+	ctx, cluster, program := start(t, realcluster.Options{
+		Controllers: controllers, Scheduler: true, Nodes: nodes, AuditBodies: audited,
+	})
 	names := loadNames(t)
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -204,7 +218,9 @@ func newPlayer(t *testing.T, chosen []replayed, dir string) *player {
 			t.Error(err)
 		}
 	})
-	return &player{t: t, program: program, cluster: cluster, side: side, dir: dir}
+	return &player{
+		t: t, program: program, cluster: cluster, side: side, dir: recordingsFolder(t), audited: audited, writes: writes,
+	}
 }
 
 // play records the scenario while it is played, and runs its controllers on the recording.
@@ -214,17 +230,65 @@ func (p *player) play(ctx context.Context, s *scenarios.Scenario) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
+	began := time.Now()
 	_, err = p.side.PlayThen(ctx, s, func(context.Context, scenarios.Played) error { return r.interrupt() })
 	if err != nil {
 		return outcome{err: errors.Join(err, r.interrupt())}
 	}
-	return replayTwice(ctx, p.program, file, compared(s))
+	if !p.audited {
+		return replayTwice(ctx, p.program, compared(s), file)
+	}
+	log := filepath.Join(p.dir, s.Name+"-audit.log")
+	wrote, err := p.cutLog(log, s.Name, began)
+	if err != nil || len(wrote) == 0 { // nothing is to be compared
+		return outcome{err: err, same: [2]bool{true, true}}
+	}
+	return replayTwice(ctx, p.program, wrote, file, log)
 }
 
-// replayTwice runs controllers on a recording, twice.
-func replayTwice(ctx context.Context, program, file string, controllers []string) (out outcome) {
+// cutLog writes the entries of the audit log that are about a namespace to a file, from a time on. It returns the
+// controllers that wrote.
+func (p *player) cutLog(file, namespace string, since time.Time) ([]string, error) {
+	data, err := os.ReadFile(p.cluster.AuditLog())
+	if err != nil {
+		return nil, err
+	}
+	var cut []byte
+	for line := range bytes.Lines(data) {
+		var e struct {
+			ObjectRef                struct{ Resource, Namespace, Name string }
+			RequestReceivedTimestamp time.Time
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("reading the audit log: %w", err)
+		}
+		isAbout := e.ObjectRef.Namespace == namespace || e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == namespace
+		if isAbout && !e.RequestReceivedTimestamp.Before(since) {
+			cut = append(cut, line...)
+		}
+	}
+	if err := os.WriteFile(file, cut, 0o600); err != nil {
+		return nil, err
+	}
+	all, err := p.writes(namespace)
+	if err != nil {
+		return nil, err
+	}
+	wrote := map[string]bool{}
+	for _, w := range all {
+		isCompared := !slices.Contains([]string{"events", "leases"}, w.Resource.Resource)
+		isNodes := slices.Contains([]string{"", "scheduler", "kubelet", "provisioner"}, w.Controller)
+		if w.Code < 400 && isCompared && !isNodes && w.At.After(since) {
+			wrote[w.Controller] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(wrote)), nil
+}
+
+// replayTwice runs controllers on a recording, which may be several files, twice.
+func replayTwice(ctx context.Context, program string, controllers []string, files ...string) (out outcome) {
 	for i := range out.texts {
-		out.same[i], out.texts[i], out.err = replay(ctx, program, file, controllers)
+		out.same[i], out.texts[i], out.err = replay(ctx, program, controllers, files)
 		if out.err != nil {
 			break
 		}
@@ -233,8 +297,11 @@ func replayTwice(ctx context.Context, program, file string, controllers []string
 }
 
 // replay runs controllers on a recording, and returns what was printed.
-func replay(ctx context.Context, program, file string, controllers []string) (same bool, text string, err error) {
-	cmd := exec.CommandContext(ctx, program, "replay", file, "--controller", strings.Join(controllers, ","))
+func replay(
+	ctx context.Context, program string, controllers, files []string,
+) (same bool, text string, err error) {
+	args := append([]string{"replay", "--controller", strings.Join(controllers, ",")}, files...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err = cmd.Run()
@@ -245,7 +312,7 @@ func replay(ctx context.Context, program, file string, controllers []string) (sa
 	case errors.As(err, &exit) && exit.ExitCode() == 1:
 		return false, out.String(), nil
 	}
-	return false, "", fmt.Errorf("replaying %s: %w\n%s", filepath.Base(file), err, &errOut)
+	return false, "", fmt.Errorf("replaying %s: %w\n%s", filepath.Base(files[0]), err, &errOut)
 }
 
 // uncomparable are controllers of scenarios whose writes cannot be told from those of others in a recording without a

@@ -198,8 +198,8 @@ func withHints(err error, recording replay.Recording) error {
 		all := strings.Join(recordedAnd(recording, kinds), ",")
 		return cli.WithHint(err, "record them too: `kubectl reconcile record "+all+" -o FILE`")
 	case errors.As(err, new(*compare.UncomparableError)):
-		return cli.WithHint(err, "`run --record` and `sandbox --record` record who wrote what; "+
-			"without that these can be compared: "+cli.Enumerate(comparedNames()))
+		return cli.WithHint(err, "`run --record` and `sandbox --record` record who wrote what, and an audit log "+
+			"that is given beside FILE says it; without that these can be compared: "+cli.Enumerate(comparedNames()))
 	case errors.Is(err, compare.ErrNoEvents):
 		return cli.WithHint(err, "`kubectl reconcile replay FILE --summary` shows what was recorded")
 	}

@@ -55,6 +55,8 @@ func (t *text) heading(r *compare.Result) string {
 	switch {
 	case r.ByTrace:
 		by = "told apart by its trace"
+	case r.ByAuditLog:
+		by = "told apart by the audit log"
 	case len(r.Writers) > 0:
 		by = "told apart by field manager " + strings.Join(r.Writers, ", ")
 	}

@@ -369,6 +369,12 @@ func TestMerge(t *testing.T) {
 			"STREAM 1 Secret in \"\"\nADDED 1 x@10\n+1s STREAM 2 Pod in \"\"\n+1s ADDED 2 web@5\n+1s END 0\n",
 		},
 		{
+			"of what a recording watches, an audit log has who wrote alone",
+			[]string{string(file(inA, pod(added, 1, "web", "5"), pod(modified, 3, "web", "7"))), audited("a", "web", "6", 2) + audited("b", "db", "7", 2) + audited("a", "web", "8", 9)},
+			"+1s STREAM 1 Pod in \"a\"\n+1s ADDED 1 web@5\n+2s TRACE 0\n+2s STREAM 2 Pod in \"\"\n+2s TRACE 0\n+2s MODIFIED 2 db@7\n" +
+				"+3s MODIFIED 1 web@7\n+9s TRACE 0\n+9s MODIFIED 2 web@8\n+9s END 0\n",
+		},
+		{
 			"a file that is cut off does not end the others, and is told at the end",
 			[]string{event("ADDED", "Pod", "a", "1") + `{"type"`, event("ADDED", "Pod", "b", "2")},
 			"STREAM 1 Pod in \"\"\nADDED 1 a@1\nADDED 1 b@2\n" +
@@ -398,6 +404,15 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// audited is an entry of an audit log, of an update of a pod some seconds after the start.
+func audited(namespace, name, version string, second int) string {
+	at := start.Add(time.Duration(second) * time.Second).Format(time.RFC3339)
+	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","stage":"ResponseComplete","verb":"update",`+
+		`"user":{"username":"jane"},"objectRef":{"resource":"pods","namespace":%q,"name":%q,"apiVersion":"v1"},"responseStatus":{"code":200},`+
+		`"responseObject":{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"resourceVersion":%q}},"stageTimestamp":%q}`+"\n",
+		namespace, name, name, namespace, version, at)
 }
 
 // TestGapsOfOneFile: a gap of all streams of a file is one of these streams only, where there are others.

@@ -232,9 +232,30 @@ func (m *merged) add(p *part, r *replay.Record) {
 		m.emit(r.Clone())
 		return
 	}
-	if j := p.streams[r.Stream]; j != nil {
+	if j := p.streams[r.Stream]; j != nil && !m.isWatched(p, j, r) {
 		j.add(m, p, onStream(r, j.stream.Number))
 	}
+}
+
+// isWatched reports whether a record is a change in an audit log that a recording watches at that time: it has the
+// whole object, and the version of a deletion. Of the log counts who wrote.
+func (m *merged) isWatched(p *part, j *joined, r *replay.Record) bool {
+	if p.file.Header().Imported != replay.ImportedAudit || !r.Type.HasObject() {
+		return false
+	}
+	for _, other := range m.parts {
+		if other.file.Header().Imported != "" || other.done {
+			continue
+		}
+		for _, watched := range other.streams {
+			s := &watched.stream
+			isOfKind := s.Group == j.stream.Group && s.Kind == j.stream.Kind && s.Labels == "" && s.Fields == ""
+			if isOfKind && (s.Namespace == "" || s.Namespace == r.Namespace) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // onStream returns a copy of a record that belongs to another stream.

@@ -1,0 +1,100 @@
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// managerUser is kube-controller-manager, all of whose controllers write as it if it does not use service accounts.
+const managerUser = "system:kube-controller-manager"
+
+// span is a time; the zero value is none.
+type span struct{ from, to time.Time }
+
+func (s *span) add(at time.Time) {
+	if s.from.IsZero() || at.Before(s.from) {
+		s.from = at
+	}
+	if at.After(s.to) {
+		s.to = at
+	}
+}
+
+func (s *span) has(at time.Time) bool {
+	return !s.from.IsZero() && !at.Before(s.from) && !at.After(s.to)
+}
+
+// addAudited sets the controller that sent a request of an audit log, which is empty for others. It reports false if
+// that is not known. The log has who wrote everything if it has the answers.
+func (t *tracedWrites) addAudited(e *trace.Event, d *trace.Request, by *effect) bool {
+	if e.Controller == "" && d.User == managerUser {
+		return false
+	}
+	by.controller = auditedController(e.Controller, d)
+	if d.Failed() {
+		by.key = refusedKey(by.controller, d)
+	}
+	if d.ResourceVersion != "" || d.Failed() {
+		t.audited.add(e.Time)
+	}
+	return true
+}
+
+// auditedController returns the short name of the controller of kube-controller-manager with the credentials of that
+// name; empty if it is none. Of those that share credentials each makes other writes.
+func auditedController(credentials string, d *trace.Request) string {
+	var found []controllers.Controller
+	for _, c := range controllers.All() {
+		if c.Runs() && c.Credentials() == credentials {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	want := ""
+	switch of := (schema.GroupResource{Group: d.Group, Resource: d.Resource}); {
+	case of.Resource == "certificatesigningrequests" && d.Subresource == "approval":
+		want = "csrapproving"
+	case of.Resource == "certificatesigningrequests" && d.Subresource == "status":
+		want = "csrsigning"
+	case of.Resource == "certificatesigningrequests":
+		want = "csrcleaner"
+	case of == core("pods") && d.Verb != "update": // deletions, and conditions that say why
+		want = "taint-eviction"
+	}
+	at := slices.IndexFunc(found, func(c controllers.Controller) bool { return c.Short == want })
+	return found[max(at, 0)].Short
+}
+
+// keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known.
+func keyOf(controller string, c *change) string {
+	for _, r := range rulesOf(controller) {
+		if r.matches(c) {
+			key, _ := r.key(c)
+			return key
+		}
+	}
+	return ""
+}
+
+// refusedKey returns the key of a controller's queue that a refused write belongs to; empty if it is not known.
+func refusedKey(controller string, d *trace.Request) string {
+	for _, r := range rulesOf(controller) {
+		switch {
+		case r.resource != resourceOf(&d.Object) || !slices.Contains(r.verbs, requestVerb(d)) || r.anyKey:
+		case r.namespaceKey:
+			return d.Namespace
+		case r.owner == "":
+			return joinKey(d.Namespace, d.Name)
+		case d.Owner != "":
+			return joinKey(d.Namespace, d.Owner)
+		}
+	}
+	return ""
+}
