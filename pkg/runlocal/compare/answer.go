@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -118,6 +119,8 @@ func (r *run) drop(ev *event) {
 
 // The texts of refusals.
 const (
+	refusedGone      = "not found"
+	refusedOutside   = "what this is about is in a namespace that was not recorded"
 	refusedEnded     = "this key is not compared any more"
 	refusedDifferent = "this write is not in the recording"
 	refusedEarly     = "this write is too early for the recording; try again"
@@ -146,6 +149,9 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	}
 	if w.verb != VerbCreate && r.changesNothing(w) {
 		return answer{name: w.object.Name}
+	}
+	if o := r.object(w.objectID()); w.verb == VerbDelete && o.known && o.current == nil {
+		return answer{refused: refusedGone, code: http.StatusNotFound, reason: metav1.StatusReasonNotFound}
 	}
 	end, later := r.endOf(w)
 	if later {
@@ -209,6 +215,11 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 			Fields: r.hiding.differences(w.objectID().resource, ev.content, w.content),
 		}
 	case unmatched:
+		if r.isOutside(w) {
+			r.result.Outside++
+			k.ended = true
+			return forbidden(refusedOutside)
+		}
 		extra := r.replayedWrite(w, true)
 		if byTimer(extra.Causes) {
 			k.result.ByTimer = append(k.result.ByTimer, extra)
@@ -218,6 +229,18 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 		k.ended = true
 	}
 	return forbidden(refusedDifferent)
+}
+
+// isOutside reports whether a volume that is written is that of a claim in a namespace that was not recorded: its
+// controller takes the claim for gone. r.mu must be held.
+func (r *run) isOutside(w *write) bool {
+	namespace := r.object(w.objectID()).current.text("spec", "claimRef", "namespace")
+	if resourceOf(&w.object) != core("persistentvolumes") || namespace == "" {
+		return false
+	}
+	return !slices.ContainsFunc(r.loaded.streams, func(s *replay.StreamState) bool {
+		return s.GroupResource() == core("persistentvolumeclaims") && (s.Namespace == "" || s.Namespace == namespace)
+	})
 }
 
 // endOf returns the recorded end of a deletion that a write leads to, as it takes the last finalizer; nil if it does

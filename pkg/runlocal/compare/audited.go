@@ -72,13 +72,19 @@ func auditedController(credentials string, d *trace.Request) string {
 	return found[max(at, 0)].Short
 }
 
-// keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known.
-func keyOf(controller string, c *change) string {
+// keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known. If the
+// owner is gone, the controller has found the object in another way.
+func keyOf(controller string, state known, c *change) string {
 	for _, r := range rulesOf(controller) {
-		if r.matches(c) {
-			key, _ := r.key(c)
-			return key
+		if !r.matches(c) {
+			continue
 		}
+		resource, _ := primary(controller)
+		if r.owner != "" && state.find(resource, c.namespace, c.owner(r.owner)) == nil {
+			return ""
+		}
+		key, _ := r.key(c)
+		return key
 	}
 	return ""
 }

@@ -378,7 +378,7 @@ func (l *recorded) who(compared []string, state known, ev *event, c *change) (ve
 			return isInput, effect{}
 		}
 		if !made.isTraced && made.key == "" {
-			made.key = keyOf(made.controller, c)
+			made.key = keyOf(made.controller, state, c)
 		}
 		return isEffect, *made
 	}

@@ -133,7 +133,7 @@ type Result struct {
 	Unattributed int `json:"unattributed"`
 	// Relisted counts the events that a list has shown: what happened in between was not recorded. They are inputs.
 	Relisted int `json:"relisted,omitempty"`
-	// Outside counts writes for keys whose objects were not recorded, which cannot be compared.
+	// Outside counts writes to volumes of claims in namespaces that were not recorded, which cannot be compared.
 	Outside int `json:"outside,omitempty"`
 	// NotServed counts the inputs that the API does not serve, such as those of kinds that this version does not know.
 	NotServed int `json:"notServed,omitempty"`

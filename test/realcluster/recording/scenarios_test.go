@@ -201,7 +201,7 @@ func newPlayer(t *testing.T, chosen []replayed, audited bool) *player {
 		controllers[i] += "-controller"
 	}
 	ctx, cluster, program := start(t, realcluster.Options{
-		Controllers: controllers, Scheduler: true, Nodes: nodes, AuditBodies: audited,
+		Controllers: controllers, Scheduler: true, Nodes: nodes, AuditBodies: audited, Volumes: audited, Metrics: audited,
 	})
 	names := loadNames(t)
 	failed := make(chan error, 1)
@@ -262,7 +262,9 @@ func (p *player) cutLog(file, namespace string, since time.Time) ([]string, erro
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
-		isAbout := e.ObjectRef.Namespace == namespace || e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Name == namespace
+		ref := e.ObjectRef
+		isAbout := ref.Namespace == namespace ||
+			ref.Namespace == "" && (ref.Resource == "nodes" || strings.HasPrefix(ref.Name, namespace))
 		if isAbout && !e.RequestReceivedTimestamp.Before(since) {
 			cut = append(cut, line...)
 		}
@@ -282,7 +284,20 @@ func (p *player) cutLog(file, namespace string, since time.Time) ([]string, erro
 			wrote[w.Controller] = true
 		}
 	}
+	for account, all := range sharedAccounts {
+		if wrote[account] {
+			delete(wrote, account)
+			for _, name := range all {
+				wrote[name] = true
+			}
+		}
+	}
 	return slices.Sorted(maps.Keys(wrote)), nil
+}
+
+// sharedAccounts are the controllers that scenarios know by their account.
+var sharedAccounts = map[string][]string{
+	"node": {"node-lifecycle", "taint-eviction"}, "certificate": {"csrapproving", "csrsigning", "csrcleaner"},
 }
 
 // replayTwice runs controllers on a recording, which may be several files, twice.

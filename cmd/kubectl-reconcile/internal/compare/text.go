@@ -314,6 +314,10 @@ func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 	if r.Unattributed > 0 && r.Writers == nil {
 		out = append(out, cli.Plural(r.Unattributed, "event")+" by unknown writers, taken as given")
 	}
+	if r.Outside > 0 {
+		out = append(out, cli.Plural(r.Outside, "write")+" to volumes of claims in namespaces that were not recorded, "+
+			"not compared")
+	}
 	if r.Relisted > 0 {
 		out = append(out, cli.Plural(r.Relisted, "event")+" that only a list has shown, taken as given")
 	}

@@ -27,7 +27,9 @@ func merge(files []*opened) (replay.Recording, error) {
 	}
 	m := &merged{head: head, streams: map[streamKey]*joined{}}
 	for _, f := range files {
-		m.parts = append(m.parts, &part{file: f, streams: map[int]*joined{}, lists: map[*joined]bool{}})
+		m.parts = append(m.parts, &part{
+			file: f, streams: map[int]*joined{}, unused: map[int]*replay.Record{}, lists: map[*joined]bool{},
+		})
 	}
 	return newBuffered(m), nil
 }
@@ -84,9 +86,11 @@ type part struct {
 	next    *replay.Record
 	version string // the newest version of the records up to next
 	streams map[int]*joined
-	lists   map[*joined]bool // of which streams a list was met
-	done    bool
-	torn    *replay.TornError
+	// unused are the definitions of streams of an audit log of which no record is used yet.
+	unused map[int]*replay.Record
+	lists  map[*joined]bool // of which streams a list was met
+	done   bool
+	torn   *replay.TornError
 }
 
 // streamKey is what is the same for streams that become one.
@@ -213,7 +217,11 @@ func isNewer(version, than string) bool {
 // add adds a record of a file.
 func (m *merged) add(p *part, r *replay.Record) {
 	if r.Type == replay.TypeStream {
-		m.define(p, r)
+		if p.isAudit() {
+			p.unused[r.Stream] = r.Clone()
+		} else {
+			m.define(p, r)
+		}
 		return
 	}
 	if r.Type == replay.TypeEnd {
@@ -232,15 +240,21 @@ func (m *merged) add(p *part, r *replay.Record) {
 		m.emit(r.Clone())
 		return
 	}
-	if j := p.streams[r.Stream]; j != nil && !m.isWatched(p, j, r) {
+	if unused := p.unused[r.Stream]; unused != nil && !m.isWatched(unused.NewStream, r) {
+		m.define(p, unused)
+		delete(p.unused, r.Stream)
+	}
+	if j := p.streams[r.Stream]; j != nil && !(p.isAudit() && m.isWatched(&j.stream, r)) {
 		j.add(m, p, onStream(r, j.stream.Number))
 	}
 }
 
-// isWatched reports whether a record is a change in an audit log that a recording watches at that time: it has the
-// whole object, and the version of a deletion. Of the log counts who wrote.
-func (m *merged) isWatched(p *part, j *joined, r *replay.Record) bool {
-	if p.file.Header().Imported != replay.ImportedAudit || !r.Type.HasObject() {
+func (p *part) isAudit() bool { return p.file.Header().Imported == replay.ImportedAudit }
+
+// isWatched reports whether a record of an audit log, of a stream, is a change that a recording watches at that time:
+// the recording has the whole object, and the version of a deletion. Of the log counts who wrote.
+func (m *merged) isWatched(of *replay.Stream, r *replay.Record) bool {
+	if !r.Type.HasObject() {
 		return false
 	}
 	for _, other := range m.parts {
@@ -249,7 +263,7 @@ func (m *merged) isWatched(p *part, j *joined, r *replay.Record) bool {
 		}
 		for _, watched := range other.streams {
 			s := &watched.stream
-			isOfKind := s.Group == j.stream.Group && s.Kind == j.stream.Kind && s.Labels == "" && s.Fields == ""
+			isOfKind := s.Group == of.Group && s.Kind == of.Kind && s.Labels == "" && s.Fields == ""
 			if isOfKind && (s.Namespace == "" || s.Namespace == r.Namespace) {
 				return true
 			}
