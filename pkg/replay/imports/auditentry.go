@@ -31,6 +31,9 @@ type auditEvent struct {
 		Code    int    `json:"code"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
+		Details struct {
+			UID string `json:"uid"`
+		} `json:"details"`
 	} `json:"responseStatus"`
 	RequestObject            rawObject `json:"requestObject"`
 	ResponseObject           rawObject `json:"responseObject"`

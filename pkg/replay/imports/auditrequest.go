@@ -36,11 +36,17 @@ func (e *auditEvent) traced(c *change, answer *envelope) *trace.Event {
 		request.Latency = trace.Duration(took)
 	}
 	switch {
-	case answer.Kind == "Status":
-		request.UID = cmp.Or(request.UID, deletedUID(e.ResponseObject))
+	case answer.Kind == "Status" || answer.Kind == "": // it has the uid of what was deleted
+		request.UID = cmp.Or(request.UID, e.ResponseStatus.Details.UID, deletedUID(e.ResponseObject))
 	case e.Verb != "deletecollection":
 		request.Name = cmp.Or(request.Name, answer.Metadata.Name)
 		request.UID = cmp.Or(request.UID, answer.Metadata.UID)
+	}
+	if ref.Resource == "namespaces" && ref.APIGroup == "" {
+		request.Namespace = "" // a namespace is said to be in itself
+	}
+	if ref.Resource == "secrets" && ref.APIGroup == "" {
+		request.Message = "" // it may quote values
 	}
 	e.readRequest(request)
 	return &trace.Event{Time: c.time, Controller: e.controller(c.writer), Detail: request}
@@ -54,19 +60,16 @@ func (c *change) record() (*replay.Record, error) {
 
 // controller returns the name of the credentials of the controller of kube-controller-manager that sent a request;
 // empty if none did, or if that is not known. The user agent ends with it, or with the service account of that name:
-// see AddUserAgent in k8s.io/client-go/rest and NewClient of cmd/kube-controller-manager.
+// see AddUserAgent in k8s.io/client-go/rest and NewClient of cmd/kube-controller-manager. Others use these accounts,
+// too: cloud-controller-manager, and people for kubectl --as.
 func (e *auditEvent) controller(user string) string {
-	const accounts = "system:serviceaccount:kube-system:"
 	program, _, _ := strings.Cut(e.UserAgent, "/")
-	if program != "kube-controller-manager" {
-		name, _ := strings.CutPrefix(user, accounts)
-		if name == user {
-			return ""
-		}
+	last := e.UserAgent[strings.LastIndex(e.UserAgent, "/")+1:]
+	name, isAccount := strings.CutPrefix(last, "system:serviceaccount:kube-system:")
+	if program == "kube-controller-manager" || isAccount && last == user && program != "cloud-controller-manager" {
 		return name
 	}
-	last := e.UserAgent[strings.LastIndex(e.UserAgent, "/")+1:]
-	return strings.TrimPrefix(last, accounts)
+	return ""
 }
 
 // deletedUID returns the uid of the object that the answer to its deletion is about; empty if the answer has none.

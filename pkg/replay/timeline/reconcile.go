@@ -33,8 +33,8 @@ type Writes struct {
 	newest, older map[writtenVersion]*Writer
 }
 
-// tracedWithin is how many records are read to find out whether a recording has a trace: one of a session has it from
-// the beginning on.
+// tracedWithin is how many records, the first lists left out, are read to find out whether a recording has a trace: one
+// of a session has it from the beginning on, and one with an audit log soon.
 const tracedWithin = 20_000
 
 // ScanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may
@@ -42,13 +42,16 @@ const tracedWithin = 20_000
 func ScanWrites(source replay.Source) (*Writes, error) {
 	traced := reconciles{writes: &Writes{}}
 	found := false
-	for n := 0; found || n < tracedWithin; n++ {
+	for n := 0; found || n < tracedWithin; {
 		r, err := source.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return traced.writes, err
+		}
+		if r.Type != replay.TypeListItem {
+			n++
 		}
 		if r.Type == replay.TypeTrace {
 			found = true
@@ -138,7 +141,13 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 
 // add notes who wrote a version.
 func (w *Writes) add(o trace.Object, version string, writer *Writer) {
-	if version == "" || w.of(o.Namespace, o.Name, version) != nil {
+	if version == "" {
+		return
+	}
+	if known := w.of(o.Namespace, o.Name, version); known != nil {
+		if known.User != "" && writer.User == "" { // an audit log has it, too
+			*known = *writer
+		}
 		return
 	}
 	if w.newest == nil || len(w.newest) == maxTracedWrites {

@@ -87,6 +87,7 @@ func TestWrites(t *testing.T) {
 	r.object(replay.TypeDeleted, "Pod", `{"metadata":{"name":"audited","uid":"audited","resourceVersion":"9"}}`)
 	audited := trace.Object{Kind: "Pod", Name: "audited", UID: "audited"}
 	r.trace(&trace.Event{Detail: &trace.Request{Verb: "create", Object: audited, Code: 201, ResourceVersion: "8", User: "jane"}})
+	r.trace(&trace.Event{Detail: &trace.Request{Verb: "create", Object: trace.Object{Kind: "Pod", Name: "before"}, Code: 201, ResourceVersion: "5", User: "jane"}})
 	r.trace(&trace.Event{Detail: &trace.Request{Verb: "delete", Object: audited, Code: 200, User: "joe"}})
 	writers := func(o Options) string {
 		var out []string

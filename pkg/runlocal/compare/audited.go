@@ -2,6 +2,7 @@ package compare
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,24 +26,22 @@ func (s *span) add(at time.Time) {
 	}
 }
 
-func (s *span) has(at time.Time) bool {
-	return !s.from.IsZero() && !at.Before(s.from) && !at.After(s.to)
-}
+func (s *span) has(at time.Time) bool { return s != nil && !at.Before(s.from) && !at.After(s.to) }
 
 // addAudited sets the controller that sent a request of an audit log, which is empty for others. It reports false if
-// that is not known. The log has who wrote everything if it has the answers.
+// kube-controller-manager did, and which of its controllers is not known.
 func (t *tracedWrites) addAudited(e *trace.Event, d *trace.Request, by *effect) bool {
-	if e.Controller == "" && d.User == managerUser {
-		return false
-	}
 	by.controller = auditedController(e.Controller, d)
 	if d.Failed() {
 		by.key = refusedKey(by.controller, d)
 	}
-	if d.ResourceVersion != "" || d.Failed() {
-		t.audited.add(e.Time)
+	if of := resourceOf(&d.Object); d.ResourceVersion != "" {
+		if t.audited[of] == nil {
+			t.audited[of] = &span{}
+		}
+		t.audited[of].add(e.Time)
 	}
-	return true
+	return by.controller != "" || d.User != managerUser
 }
 
 // auditedController returns the short name of the controller of kube-controller-manager with the credentials of that
@@ -70,6 +69,14 @@ func auditedController(credentials string, d *trace.Request) string {
 	}
 	at := slices.IndexFunc(found, func(c controllers.Controller) bool { return c.Short == want })
 	return found[max(at, 0)].Short
+}
+
+// isAddressOfNode reports whether a change gives a node its addresses for pods, as the controller of addresses does,
+// which does not run here. It has the credentials of node-lifecycle.
+func isAddressOfNode(c *change) bool {
+	return c.resource == core("nodes") && slices.ContainsFunc(c.paths(), func(path string) bool {
+		return strings.HasPrefix(path, "spec.podCIDR")
+	})
 }
 
 // keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known. If the

@@ -208,7 +208,7 @@ func (h *handler) read(
 	}
 	if out.verb == "" {
 		out.verb = VerbUpdate
-		if info.Subresource == "status" {
+		if info.Subresource == "status" || info.Subresource == approvalSubresource {
 			out.verb = VerbUpdateStatus
 		}
 	}

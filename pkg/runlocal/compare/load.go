@@ -326,9 +326,6 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 		l.result.Relisted++
 		return nil
 	}
-	if made := l.writes.write(ev); made != nil && ev.record.Writer == "" {
-		ev.record.Writer = made.user
-	}
 	switch by, made := who(state, ev, c); by {
 	case isEffect:
 		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
@@ -373,8 +370,10 @@ func (l *recorded) who(compared []string, state known, ev *event, c *change) (ve
 	if c.verb == "" {
 		return isInput, effect{}
 	}
-	if made := l.writes.find(ev); made != nil {
-		if !slices.Contains(compared, made.controller) {
+	write := l.writes.write(ev)
+	if write != nil && !write.unknown {
+		made := l.writes.effect(write.effect)
+		if !slices.Contains(compared, made.controller) || isAddressOfNode(c) {
 			return isInput, effect{}
 		}
 		if !made.isTraced && made.key == "" {
@@ -382,7 +381,7 @@ func (l *recorded) who(compared []string, state known, ev *event, c *change) (ve
 		}
 		return isEffect, *made
 	}
-	if l.writes.audited.has(ev.record.Time) {
+	if write == nil && l.writes.audited[c.resource].has(ev.record.Time) {
 		return isInput, effect{}
 	}
 	untraced := slices.DeleteFunc(slices.Clone(compared), func(name string) bool { return l.writes.traced[name] })

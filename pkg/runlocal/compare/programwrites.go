@@ -30,6 +30,10 @@ func (p *programWrites) who(state known, ev *event, c *change) (verdict, effect)
 	if user := ev.record.Writer; user != "" {
 		return p.byUser(user, c, made)
 	}
+	if write := p.loaded.writes.write(ev); write != nil && p.isUser(write.user) {
+		p.count++
+		return isEffect, made
+	}
 	switch c.verb {
 	case "":
 		return p.byFinalizers(c, made)
@@ -58,8 +62,7 @@ func (p *programWrites) who(state known, ev *event, c *change) (verdict, effect)
 
 // byUser decides by the user of an audit log.
 func (p *programWrites) byUser(user string, c *change, made effect) (verdict, effect) {
-	short := user[strings.LastIndex(user, ":")+1:]
-	if !slices.Contains(p.program.Writers, user) && !slices.Contains(p.program.Writers, short) {
+	if !p.isUser(user) {
 		p.others[user]++
 		return isInput, effect{}
 	}
@@ -68,6 +71,12 @@ func (p *programWrites) byUser(user string, c *change, made effect) (verdict, ef
 	}
 	p.count++
 	return isEffect, made
+}
+
+// isUser reports whether a user of an audit log is the program. A service account may be named without its namespace.
+func (p *programWrites) isUser(user string) bool {
+	short := user[strings.LastIndex(user, ":")+1:]
+	return user != "" && (slices.Contains(p.program.Writers, user) || slices.Contains(p.program.Writers, short))
 }
 
 // byFinalizers decides about the end of a deletion: it may have come when the program removed its finalizer.

@@ -139,7 +139,7 @@ type Result struct {
 	NotServed int `json:"notServed,omitempty"`
 	// ByTrace is true if the recording has a trace that says who wrote what.
 	ByTrace bool `json:"byTrace,omitempty"`
-	// ByAuditLog is true if an audit log says so.
+	// ByAuditLog is true if an audit log in the input says who wrote what.
 	ByAuditLog bool `json:"byAuditLog,omitempty"`
 	// Gaps counts the times in which nothing was recorded.
 	Gaps int `json:"gaps,omitempty"`

@@ -171,7 +171,7 @@ func check(cs []controllers.Controller, l *recorded) error {
 		if len(lacking) > 0 {
 			return &MissingKindsError{Controller: c.Short, Resources: lacking}
 		}
-		if rulesOf(c.Short) == nil && !l.writes.traced[c.Short] && l.writes.audited == (span{}) {
+		if rulesOf(c.Short) == nil && !l.writes.traced[c.Short] && len(l.writes.audited) == 0 {
 			return &UncomparableError{Controller: c.Short}
 		}
 	}
@@ -261,7 +261,7 @@ func newRun(o Options, l *recorded) *run {
 	for _, name := range r.result.Controllers {
 		r.result.ByTrace = r.result.ByTrace || l.writes.traced[name]
 	}
-	r.result.ByAuditLog = l.writes.audited != (span{})
+	r.result.ByAuditLog = len(l.writes.audited) > 0
 	for _, ev := range l.objects {
 		r.object(ev.objectID()).known = true
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -24,7 +25,8 @@ type tracedWrites struct {
 	traced      map[string]bool // controllers
 	refusals    []*event        // writes that the API has refused, in their order
 	newest      uint64          // version that the trace has shown
-	audited     span            // in which an audit log has who wrote
+	// audited has when an audit log says who wrote, by resource.
+	audited map[schema.GroupResource]*span
 }
 
 // refusal is how the API has refused a write.
@@ -51,10 +53,12 @@ func (f *refusal) answer() answer {
 
 type tracedWrite struct {
 	effect
-	user  string // of an audit log
-	verb  Verb
-	began time.Time
-	ended time.Time // of the deletion of a collection, which names no objects; zero for others
+	user string // of an audit log
+	// unknown is set if the user may be any of kube-controller-manager's controllers.
+	unknown bool
+	verb    Verb
+	began   time.Time
+	ended   time.Time // of the deletion of a collection, which names no objects; zero for others
 }
 
 func newTracedWrites() *tracedWrites {
@@ -62,6 +66,7 @@ func newTracedWrites() *tracedWrites {
 		byVersion: map[string]*tracedWrite{}, deletions: map[string][]*tracedWrite{},
 		collections: map[string][]*tracedWrite{},
 		starts:      map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
+		audited: map[schema.GroupResource]*span{},
 	}
 }
 
@@ -82,10 +87,11 @@ func (t *tracedWrites) add(r *replay.Record) {
 			return
 		}
 		by := effect{controller: e.Controller, key: e.Key, reconcile: e.Reconcile}
+		known := true
 		if d.User == "" {
 			t.traced[e.Controller] = true
-		} else if !t.addAudited(&e, d, &by) {
-			return
+		} else {
+			known = t.addAudited(&e, d, &by)
 		}
 		if d.Failed() {
 			t.addRefusal(r, e.Time, d, by)
@@ -93,7 +99,7 @@ func (t *tracedWrites) add(r *replay.Record) {
 		}
 		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
 		began := e.Time.Add(-time.Duration(d.Latency))
-		made := &tracedWrite{effect: by, user: d.User, verb: requestVerb(d), began: began}
+		made := &tracedWrite{effect: by, user: d.User, unknown: !known, verb: requestVerb(d), began: began}
 		of := tracedName(&d.Object)
 		if d.Verb == "deletecollection" {
 			made.verb, made.ended = VerbDelete, e.Time
@@ -108,7 +114,8 @@ func (t *tracedWrites) add(r *replay.Record) {
 		}
 		// A write that changes nothing, or that takes the last finalizer of an object that is deleted, is answered with
 		// the version of another one before.
-		if d.ResourceVersion != "" && t.byVersion[of+d.ResourceVersion] == nil {
+		before := t.byVersion[of+d.ResourceVersion]
+		if d.ResourceVersion != "" && (before == nil || before.user != "" && made.user == "") {
 			t.byVersion[of+d.ResourceVersion] = made
 		}
 	}
@@ -117,7 +124,8 @@ func (t *tracedWrites) add(r *replay.Record) {
 // addRefusal takes a write that was refused for what it is. One that came too late, as the object had changed or was
 // gone, was made by what the caches of the controller had at that moment.
 func (t *tracedWrites) addRefusal(r *replay.Record, at time.Time, d *trace.Request, by effect) {
-	if d.Code < http.StatusBadRequest || d.Code == http.StatusNotFound || d.Code == http.StatusConflict {
+	if d.Code < http.StatusBadRequest || d.Code == http.StatusNotFound || d.Code == http.StatusConflict ||
+		d.User != "" && t.newest == 0 { // nothing tells when it was
 		return
 	}
 	t.refusals = append(t.refusals, &event{
@@ -142,11 +150,14 @@ func requestVerb(r *trace.Request) Verb {
 		return VerbCreate
 	case r.Verb == "delete":
 		return VerbDelete
-	case r.Subresource == "status":
+	case r.Subresource == "status" || r.Subresource == approvalSubresource:
 		return VerbUpdateStatus
 	}
 	return VerbUpdate
 }
+
+// approvalSubresource is by what requests for certificates are approved, which sets conditions of their status.
+const approvalSubresource = "approval"
 
 // find returns who made the change of an event by the trace; nil if no reconcile of it did.
 func (t *tracedWrites) find(ev *event) *effect {
@@ -177,7 +188,8 @@ func (t *tracedWrites) write(ev *event) *tracedWrite {
 	return found
 }
 
-// lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none.
+// lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none. Of
+// one object, a deletion in an audit log counts at any time: its clock may be another one.
 func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 	for _, made := range slices.Backward(writes) {
 		if at.IsZero() || !made.began.After(at) {
@@ -186,6 +198,9 @@ func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 			}
 			return made
 		}
+	}
+	if len(writes) > 0 && writes[0].user != "" && writes[0].ended.IsZero() {
+		return writes[0]
 	}
 	return nil
 }

@@ -100,3 +100,42 @@ func TestAuditedWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditBesideTrace: a session's trace counts more than an audit log that has the same write, and clocks may differ.
+func TestAuditBesideTrace(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	object := trace.Object{Version: "v1", Resource: "pods", Namespace: "shop", Name: "web", UID: "u1"}
+	writes := newTracedWrites()
+	for _, e := range []trace.Event{
+		{Detail: &trace.Request{Verb: "update", Object: object, Code: 200, ResourceVersion: "7", User: "jane"}},
+		{Controller: "job", Detail: &trace.Request{Verb: "update", Object: object, Code: 200, ResourceVersion: "7"}},
+		{Controller: "generic-garbage-collector", Detail: &trace.Request{Verb: "delete", Object: object, Code: 200, User: "c"}},
+	} {
+		e.Time = began
+		line, err := json.Marshal(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writes.add(&replay.Record{Object: line})
+	}
+	for _, tt := range []struct {
+		reason, version string
+		verb            Verb
+		want            string
+	}{
+		{"the session knows its controller", "7", VerbUpdate, "job"},
+		{"the recorder's clock is behind", "8", VerbDelete, "garbagecollector"},
+	} {
+		found := writes.find(&event{
+			record: &replay.Record{
+				Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: tt.version, Time: began.Add(-time.Minute)},
+			stream: &replay.Stream{Version: "v1", Resource: "pods"}, verb: tt.verb,
+		})
+		if found == nil || found.controller != tt.want {
+			t.Errorf("%s: %+v, want %s", tt.reason, found, tt.want)
+		}
+	}
+	if !writes.audited[core("pods")].has(began) || writes.audited[core("secrets")].has(began) {
+		t.Error("the log has who wrote pods, and nothing of Secrets")
+	}
+}

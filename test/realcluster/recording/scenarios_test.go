@@ -246,8 +246,9 @@ func (p *player) play(ctx context.Context, s *scenarios.Scenario) outcome {
 	return replayTwice(ctx, p.program, wrote, file, log)
 }
 
-// cutLog writes the entries of the audit log that are about a namespace to a file, from a time on. It returns the
-// controllers that wrote.
+// cutLog writes the entries of the audit log that are about a namespace, or about nodes, to a file, from a time on. It
+// returns the controllers that wrote. Volumes are left out: which one a claim gets depends on claims in namespaces that
+// are not recorded.
 func (p *player) cutLog(file, namespace string, since time.Time) ([]string, error) {
 	data, err := os.ReadFile(p.cluster.AuditLog())
 	if err != nil {
@@ -263,8 +264,7 @@ func (p *player) cutLog(file, namespace string, since time.Time) ([]string, erro
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
 		ref := e.ObjectRef
-		isAbout := ref.Namespace == namespace ||
-			ref.Namespace == "" && (ref.Resource == "nodes" || strings.HasPrefix(ref.Name, namespace))
+		isAbout := ref.Namespace == namespace || ref.Resource == "nodes"
 		if isAbout && !e.RequestReceivedTimestamp.Before(since) {
 			cut = append(cut, line...)
 		}
@@ -295,9 +295,10 @@ func (p *player) cutLog(file, namespace string, since time.Time) ([]string, erro
 	return slices.Sorted(maps.Keys(wrote)), nil
 }
 
-// sharedAccounts are the controllers that scenarios know by their account.
+// sharedAccounts are the controllers that scenarios know by their account. The Leases that node-lifecycle reads are in
+// another namespace.
 var sharedAccounts = map[string][]string{
-	"node": {"node-lifecycle", "taint-eviction"}, "certificate": {"csrapproving", "csrsigning", "csrcleaner"},
+	"node": {"taint-eviction"}, "certificate": {"csrapproving", "csrsigning", "csrcleaner"},
 }
 
 // replayTwice runs controllers on a recording, which may be several files, twice.

@@ -369,10 +369,12 @@ func TestMerge(t *testing.T) {
 			"STREAM 1 Secret in \"\"\nADDED 1 x@10\n+1s STREAM 2 Pod in \"\"\n+1s ADDED 2 web@5\n+1s END 0\n",
 		},
 		{
-			"of what a recording watches, an audit log has who wrote alone",
-			[]string{string(file(inA, pod(added, 1, "web", "5"), pod(modified, 3, "web", "7"))), audited("a", "web", "6", 2) + audited("b", "db", "7", 2) + audited("a", "web", "8", 9)},
-			"+1s STREAM 1 Pod in \"a\"\n+1s ADDED 1 web@5\n+2s TRACE 0\n+2s TRACE 0\n+2s STREAM 2 Pod in \"\"\n+2s MODIFIED 2 db@7\n" +
-				"+3s MODIFIED 1 web@7\n+9s TRACE 0\n+9s MODIFIED 2 web@8\n+9s END 0\n",
+			"of an audit log beside a recording, the requests of its time are used",
+			[]string{
+				string(file(inA, pod(added, 1, "web", "5"), pod(modified, 3, "web", "7"))),
+				audited("a", "web", "4", 0) + audited("a", "web", "6", 2) + audited("b", "db", "7", 2) + audited("a", "web", "8", 4) + audited("a", "web", "9", 9),
+			},
+			"+1s STREAM 1 Pod in \"a\"\n+1s ADDED 1 web@5\n+2s TRACE 0\n+2s TRACE 0\n+3s MODIFIED 1 web@7\n+4s TRACE 0\n+4s END 0\n",
 		},
 		{
 			"a file that is cut off does not end the others, and is told at the end",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -27,9 +28,7 @@ func merge(files []*opened) (replay.Recording, error) {
 	}
 	m := &merged{head: head, streams: map[streamKey]*joined{}}
 	for _, f := range files {
-		m.parts = append(m.parts, &part{
-			file: f, streams: map[int]*joined{}, unused: map[int]*replay.Record{}, lists: map[*joined]bool{},
-		})
+		m.parts = append(m.parts, &part{file: f, streams: map[int]*joined{}, lists: map[*joined]bool{}})
 	}
 	return newBuffered(m), nil
 }
@@ -57,6 +56,7 @@ func mergedHeader(files []*opened) (replay.Header, error) {
 		}
 		out.Tool, out.Server = cmp.Or(out.Tool, h.Tool), cmp.Or(out.Server, h.Server)
 		out.Context = cmp.Or(out.Context, h.Context)
+		out.Options = append(out.Options, h.Options...)
 		if !h.Start.IsZero() && (out.Start.IsZero() || h.Start.Before(out.Start)) {
 			out.Start = h.Start
 		}
@@ -86,11 +86,10 @@ type part struct {
 	next    *replay.Record
 	version string // the newest version of the records up to next
 	streams map[int]*joined
-	// unused are the definitions of streams of an audit log of which no record is used yet.
-	unused map[int]*replay.Record
-	lists  map[*joined]bool // of which streams a list was met
-	done   bool
-	torn   *replay.TornError
+	lists   map[*joined]bool // of which streams a list was met
+	done    bool
+	last    time.Time // of the last record of a recording
+	torn    *replay.TornError
 }
 
 // streamKey is what is the same for streams that become one.
@@ -158,9 +157,31 @@ func (m *merged) advance() error {
 	}
 	r := first.next
 	first.next = nil
-	m.add(first, r)
+	if first.isRecording() {
+		first.last = r.Time
+	}
+	if m.isUsed(first, r) {
+		m.add(first, r)
+	}
 	return nil
 }
+
+// answerTime is how much later than its change the entry of a request may be in an audit log.
+const answerTime = 2 * time.Second
+
+// isUsed reports whether a record is used. Of an audit log beside a recording the requests are that were made while
+// something was recorded: they say who wrote. Its objects are not: the recording has them whole, with the versions of
+// deletions.
+func (m *merged) isUsed(p *part, r *replay.Record) bool {
+	if p.file.Header().Imported != replay.ImportedAudit || !slices.ContainsFunc(m.parts, (*part).isRecording) {
+		return true
+	}
+	return r.Type == replay.TypeTrace && slices.ContainsFunc(m.parts, func(other *part) bool {
+		return !other.last.IsZero() && (!other.done || r.Time.Sub(other.last) <= answerTime)
+	})
+}
+
+func (p *part) isRecording() bool { return p.file.Header().Imported == "" }
 
 // atEnd returns the error of the file that was cut off, or io.EOF.
 func (m *merged) atEnd() error {
@@ -217,11 +238,7 @@ func isNewer(version, than string) bool {
 // add adds a record of a file.
 func (m *merged) add(p *part, r *replay.Record) {
 	if r.Type == replay.TypeStream {
-		if p.isAudit() {
-			p.unused[r.Stream] = r.Clone()
-		} else {
-			m.define(p, r)
-		}
+		m.define(p, r)
 		return
 	}
 	if r.Type == replay.TypeEnd {
@@ -240,36 +257,9 @@ func (m *merged) add(p *part, r *replay.Record) {
 		m.emit(r.Clone())
 		return
 	}
-	if unused := p.unused[r.Stream]; unused != nil && !m.isWatched(unused.NewStream, r) {
-		m.define(p, unused)
-		delete(p.unused, r.Stream)
-	}
-	if j := p.streams[r.Stream]; j != nil && !(p.isAudit() && m.isWatched(&j.stream, r)) {
+	if j := p.streams[r.Stream]; j != nil {
 		j.add(m, p, onStream(r, j.stream.Number))
 	}
-}
-
-func (p *part) isAudit() bool { return p.file.Header().Imported == replay.ImportedAudit }
-
-// isWatched reports whether a record of an audit log, of a stream, is a change that a recording watches at that time:
-// the recording has the whole object, and the version of a deletion. Of the log counts who wrote.
-func (m *merged) isWatched(of *replay.Stream, r *replay.Record) bool {
-	if !r.Type.HasObject() {
-		return false
-	}
-	for _, other := range m.parts {
-		if other.file.Header().Imported != "" || other.done {
-			continue
-		}
-		for _, watched := range other.streams {
-			s := &watched.stream
-			isOfKind := s.Group == of.Group && s.Kind == of.Kind && s.Labels == "" && s.Fields == ""
-			if isOfKind && (s.Namespace == "" || s.Namespace == r.Namespace) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // onStream returns a copy of a record that belongs to another stream.
