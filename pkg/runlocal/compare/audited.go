@@ -79,8 +79,8 @@ func isAddressOfNode(c *change) bool {
 	})
 }
 
-// keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known. If the
-// owner is gone, the controller has found the object in another way.
+// keyOf returns the key of a controller's queue that a change which it made belongs to; empty if it is not known. If
+// the owner is gone, the controller has found the object in another way.
 func keyOf(controller string, state known, c *change) string {
 	for _, r := range rulesOf(controller) {
 		if !r.matches(c) {

@@ -82,8 +82,10 @@ const maxEarly = 20
 func (r *run) isTooEarly(k heldKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := r.keys[keyID{k.controller, k.key}]
-	return state == nil || state.early >= maxEarly
+	if state := r.keys[keyID{k.controller, k.key}]; state != nil {
+		return state.early >= maxEarly
+	}
+	return r.keys[keyID{k.controller, ""}] == nil // else an effect may be one of this key
 }
 
 // noteHeldSince notes a key again that was reconciled too early, as held since it was first added.

@@ -247,13 +247,13 @@ func (p *player) play(ctx context.Context, s *scenarios.Scenario) outcome {
 }
 
 // cutLog writes the entries of the audit log that are about a namespace, or about nodes, to a file, from a time on. It
-// returns the controllers that wrote. Volumes are left out: which one a claim gets depends on claims in namespaces that
-// are not recorded.
+// returns the controllers that wrote. Of volumes those are taken that a claim of the namespace has.
 func (p *player) cutLog(file, namespace string, since time.Time) ([]string, error) {
 	data, err := os.ReadFile(p.cluster.AuditLog())
 	if err != nil {
 		return nil, err
 	}
+	claimOf := []byte(`"namespace":"` + namespace + `"`)
 	var cut []byte
 	for line := range bytes.Lines(data) {
 		var e struct {
@@ -264,7 +264,8 @@ func (p *player) cutLog(file, namespace string, since time.Time) ([]string, erro
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
 		ref := e.ObjectRef
-		isAbout := ref.Namespace == namespace || ref.Resource == "nodes"
+		isAbout := ref.Namespace == namespace || ref.Resource == "nodes" ||
+			ref.Resource == "persistentvolumes" && bytes.Contains(line, claimOf)
 		if isAbout && !e.RequestReceivedTimestamp.Before(since) {
 			cut = append(cut, line...)
 		}
