@@ -208,7 +208,7 @@ func (h *handler) read(
 	}
 	if out.verb == "" {
 		out.verb = VerbUpdate
-		if info.Subresource == "status" || info.Subresource == approvalSubresource {
+		if info.Subresource == "status" {
 			out.verb = VerbUpdateStatus
 		}
 	}

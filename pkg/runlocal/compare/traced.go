@@ -150,14 +150,11 @@ func requestVerb(r *trace.Request) Verb {
 		return VerbCreate
 	case r.Verb == "delete":
 		return VerbDelete
-	case r.Subresource == "status" || r.Subresource == approvalSubresource:
+	case r.Subresource == "status":
 		return VerbUpdateStatus
 	}
 	return VerbUpdate
 }
-
-// approvalSubresource is by what requests for certificates are approved, which sets conditions of their status.
-const approvalSubresource = "approval"
 
 // find returns who made the change of an event by the trace; nil if no reconcile of it did.
 func (t *tracedWrites) find(ev *event) *effect {
