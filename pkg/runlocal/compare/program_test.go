@@ -72,7 +72,7 @@ func TestProgramWrites(t *testing.T) {
 			"an audit log names the user"},
 		{configMap("op", "1"), "", "alice", isInput, "", "", false, "and others"},
 	} {
-		found := newProgramWrites(Program{Name: "program", Writers: []string{"op"}}, &recorded{events: make([]*event, 1)})
+		found := newProgramWrites(Program{Name: "program", Writers: []string{"op"}}, &recorded{events: make([]*event, 1), writes: newTracedWrites()})
 		ev := &event{
 			record: &replay.Record{Namespace: "shop", Name: "c", Writer: test.user},
 			stream: &replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true},
