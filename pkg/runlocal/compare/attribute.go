@@ -165,8 +165,7 @@ func attribute(compared []string, state known, c *change) (verdict, effect) {
 				uncertain = true
 				continue
 			}
-			key, _ := r.key(c)
-			return isEffect, effect{controller: controller, key: key}
+			return isEffect, effect{controller: controller, key: r.key(c)}
 		}
 	}
 	if uncertain {

@@ -90,8 +90,7 @@ func keyOf(controller string, state known, c *change) string {
 		if r.owner != "" && state.find(resource, c.namespace, c.owner(r.owner)) == nil {
 			return ""
 		}
-		key, _ := r.key(c)
-		return key
+		return r.key(c)
 	}
 	return ""
 }

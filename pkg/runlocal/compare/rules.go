@@ -182,17 +182,17 @@ func (r *rule) matches(c *change) bool {
 	})
 }
 
-// key returns the key of the controller's queue that the change belongs to; ok is false if it is not known.
-func (r *rule) key(c *change) (key string, ok bool) {
+// key returns the key of the controller's queue that the change belongs to; empty if it is not known.
+func (r *rule) key(c *change) string {
 	switch {
 	case r.anyKey:
-		return "", false
+		return ""
 	case r.namespaceKey:
-		return c.namespace, true
+		return c.namespace
 	case r.owner != "":
-		return joinKey(c.namespace, c.owner(r.owner)), true
+		return joinKey(c.namespace, c.owner(r.owner))
 	}
-	return joinKey(c.namespace, c.name), true
+	return joinKey(c.namespace, c.name)
 }
 
 func joinKey(namespace, name string) string {
