@@ -136,6 +136,14 @@ func forbidden(text string) answer {
 	return answer{refused: text, code: http.StatusForbidden, reason: metav1.StatusReasonForbidden}
 }
 
+// tooEarly answers a write that is to be tried again.
+func tooEarly(w *write) answer {
+	if w.object.Resource == "namespaces" { // its controller tries again without end after a conflict
+		return forbidden(refusedEarly)
+	}
+	return conflict(refusedEarly)
+}
+
 // answer compares a write of a controller.
 func (r *run) answer(_ context.Context, w *write) answer {
 	r.mu.Lock()
@@ -155,7 +163,7 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	}
 	end, later := r.endOf(w)
 	if later {
-		return conflict(refusedEarly)
+		return tooEarly(w)
 	}
 	if end != nil {
 		return answer{finish: func() {
@@ -187,10 +195,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 		return r.accept(w, ev, found == merged)
 	case premature:
 		k.early++
-		if w.object.Resource == "namespaces" { // its controller tries again without end after a conflict
-			return forbidden(refusedEarly)
-		}
-		return conflict(refusedEarly)
+		return tooEarly(w)
 	case otherChoice:
 		if r.areAlike(w.objectID(), ev.objectID()) {
 			ev.otherChoice = true

@@ -31,7 +31,7 @@ func (s *span) has(at time.Time) bool { return s != nil && !at.Before(s.from) &&
 // addAudited sets the controller that sent a request of an audit log, which is empty for others. It reports false if
 // kube-controller-manager did, and which of its controllers is not known.
 func (t *tracedWrites) addAudited(e *trace.Event, d *trace.Request, by *effect) bool {
-	by.controller = auditedController(e.Controller, d)
+	by.controller = t.auditedController(e.Controller, d)
 	if d.Failed() {
 		by.key = refusedKey(by.controller, d)
 	}
@@ -46,13 +46,8 @@ func (t *tracedWrites) addAudited(e *trace.Event, d *trace.Request, by *effect) 
 
 // auditedController returns the short name of the controller of kube-controller-manager with the credentials of that
 // name; empty if it is none. Of those that share credentials each makes other writes.
-func auditedController(credentials string, d *trace.Request) string {
-	var found []controllers.Controller
-	for _, c := range controllers.All() {
-		if c.Runs() && c.Credentials() == credentials {
-			found = append(found, c)
-		}
-	}
+func (t *tracedWrites) auditedController(credentials string, d *trace.Request) string {
+	found := t.byCredentials[credentials]
 	if len(found) == 0 {
 		return ""
 	}
@@ -67,8 +62,18 @@ func auditedController(credentials string, d *trace.Request) string {
 	case of == core("pods") && d.Verb != "update": // deletions, and conditions that say why
 		want = "taint-eviction"
 	}
-	at := slices.IndexFunc(found, func(c controllers.Controller) bool { return c.Short == want })
-	return found[max(at, 0)].Short
+	return found[max(slices.Index(found, want), 0)]
+}
+
+// byCredentials returns the short names of the controllers by the names of their credentials.
+func byCredentials() map[string][]string {
+	out := map[string][]string{}
+	for _, c := range controllers.All() {
+		if c.Runs() {
+			out[c.Credentials()] = append(out[c.Credentials()], c.Short)
+		}
+	}
+	return out
 }
 
 // isAddressOfNode reports whether a change gives a node its addresses for pods, as the controller of addresses does,

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/imports"
 )
@@ -218,6 +220,22 @@ func TestAuditLog(t *testing.T) {
 		recording.Append(r)
 	}
 	compared := []string{"deployment", "job", "namespace", "replicaset"}
+	loaded, err := load(t.Context(), recording, replay.Moment{Start: true}, wantedBy(selected(t, compared...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.attribute(loaded.controllersOf(compared)); err != nil {
+		t.Fatal(err)
+	}
+	effects := map[string]int{}
+	for _, ev := range loaded.events {
+		if ev.effect != nil {
+			effects[ev.effect.controller]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"deployment": 18, "job": 6, "namespace": 4, "replicaset": 19}, effects); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
 	if problem := compareAgain(t, recording, compared); problem != "" {
 		t.Error(problem)
 	}

@@ -27,6 +27,8 @@ type tracedWrites struct {
 	newest      uint64          // version that the trace has shown
 	// audited has when an audit log says who wrote, by resource.
 	audited map[schema.GroupResource]*span
+	// byCredentials are the short names of controllers.
+	byCredentials map[string][]string
 }
 
 // refusal is how the API has refused a write.
@@ -66,7 +68,7 @@ func newTracedWrites() *tracedWrites {
 		byVersion: map[string]*tracedWrite{}, deletions: map[string][]*tracedWrite{},
 		collections: map[string][]*tracedWrite{},
 		starts:      map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
-		audited: map[schema.GroupResource]*span{},
+		audited: map[schema.GroupResource]*span{}, byCredentials: byCredentials(),
 	}
 }
 
@@ -171,7 +173,7 @@ func (t *tracedWrites) write(ev *event) *tracedWrite {
 	of := tracedName(&id)
 	found := t.byVersion[of+ev.record.ResourceVersion]
 	if ev.verb == VerbDelete && (found == nil || found.verb != VerbDelete) {
-		if found = lastBefore(t.deletions[of+ev.record.UID], ev.record.Time); found == nil {
+		if found = t.deletion(of, ev); found == nil {
 			found = lastBefore(t.deletions[of], ev.record.Time)
 		}
 		if found == nil {
@@ -185,8 +187,18 @@ func (t *tracedWrites) write(ev *event) *tracedWrite {
 	return found
 }
 
-// lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none. Of
-// one object, a deletion in an audit log counts at any time: its clock may be another one.
+// deletion returns the deletion of the object of an event, whose name is of, by its uid; nil if none is known. One in an
+// audit log counts at any time: its clock may be another one.
+func (t *tracedWrites) deletion(of string, ev *event) *tracedWrite {
+	writes := t.deletions[of+ev.record.UID]
+	found := lastBefore(writes, ev.record.Time)
+	if found == nil && ev.record.UID != "" && len(writes) > 0 && writes[0].user != "" {
+		return writes[0]
+	}
+	return found
+}
+
+// lastBefore returns the last write that had begun at a time, and had not ended long before; nil if there is none.
 func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 	for _, made := range slices.Backward(writes) {
 		if at.IsZero() || !made.began.After(at) {
@@ -195,9 +207,6 @@ func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 			}
 			return made
 		}
-	}
-	if len(writes) > 0 && writes[0].user != "" && writes[0].ended.IsZero() {
-		return writes[0]
 	}
 	return nil
 }

@@ -125,14 +125,23 @@ func TestAuditBesideTrace(t *testing.T) {
 	}{
 		{"the session knows its controller", "7", VerbUpdate, "job"},
 		{"the recorder's clock is behind", "8", VerbDelete, "garbagecollector"},
+		{"another object of the name was deleted before", "0", VerbDelete, ""},
 	} {
+		uid := "u1"
+		if tt.want == "" {
+			uid = "u0"
+		}
 		found := writes.find(&event{
 			record: &replay.Record{
-				Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: tt.version, Time: began.Add(-time.Minute)},
+				Namespace: "shop", Name: "web", UID: uid, ResourceVersion: tt.version, Time: began.Add(-time.Minute)},
 			stream: &replay.Stream{Version: "v1", Resource: "pods"}, verb: tt.verb,
 		})
-		if found == nil || found.controller != tt.want {
-			t.Errorf("%s: %+v, want %s", tt.reason, found, tt.want)
+		got := ""
+		if found != nil {
+			got = found.controller
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
 		}
 	}
 	if !writes.audited[core("pods")].has(began) || writes.audited[core("secrets")].has(began) {

@@ -1,0 +1,60 @@
+package compare
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// TestOutside: a volume is compared if the namespace of its claim was recorded.
+func TestOutside(t *testing.T) {
+	claims := replay.Stream{Version: "v1", Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim"}
+	for _, tt := range []struct {
+		recorded, claim string
+		want            bool
+	}{
+		{"", "shop", false},
+		{"shop", "shop", false},
+		{"shop", "other", true},
+		{"shop", "", false},
+	} {
+		stream := &replay.StreamState{Stream: claims}
+		stream.Namespace = tt.recorded
+		r := &run{loaded: &recorded{streams: []*replay.StreamState{stream}}, objects: map[objectID]*objectState{}}
+		w := &write{object: trace.Object{Version: "v1", Resource: "persistentvolumes", Name: "pv"}}
+		r.object(w.objectID()).current = fields{"spec": map[string]any{"claimRef": map[string]any{"namespace": tt.claim}}}
+		if got := r.isOutside(w); got != tt.want {
+			t.Errorf("recorded %q, claim in %q: %v, want %v", tt.recorded, tt.claim, got, tt.want)
+		}
+	}
+}
+
+// TestEndOf: a deletion ends with the write that takes the last finalizer, unless something else comes before.
+func TestEndOf(t *testing.T) {
+	stream := &replay.Stream{Version: "v1", Resource: "configmaps"}
+	end := &event{record: &replay.Record{Type: replay.TypeDeleted, Name: "a"}, stream: stream}
+	other := &event{record: &replay.Record{Type: replay.TypeModified, Name: "a"}, stream: stream, verb: VerbUpdateStatus}
+	for _, tt := range []struct {
+		reason string
+		coming []*event
+		want   *event
+		later  bool
+	}{
+		{"it is next", []*event{end}, end, false},
+		{"something else is next", []*event{other, end}, nil, true},
+		{"it was not recorded", []*event{other}, nil, false},
+	} {
+		r := &run{objects: map[objectID]*objectState{}}
+		w := &write{verb: VerbUpdate, object: trace.Object{Version: "v1", Resource: "configmaps", Name: "a"}, content: fields{}}
+		object := r.object(w.objectID())
+		object.current, object.coming = fields{"metadata": map[string]any{"deletionTimestamp": "t"}}, tt.coming
+		if got, later := r.endOf(w); got != tt.want || later != tt.later {
+			t.Errorf("%s: %v, later %v", tt.reason, got, later)
+		}
+	}
+	if a := tooEarly(&write{object: trace.Object{Resource: "namespaces"}}); a.code != http.StatusForbidden {
+		t.Errorf("the controller of namespaces tries again without end after %d", a.code)
+	}
+}
