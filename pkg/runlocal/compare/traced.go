@@ -187,8 +187,8 @@ func (t *tracedWrites) write(ev *event) *tracedWrite {
 	return found
 }
 
-// deletion returns the deletion of the object of an event, whose name is of, by its uid; nil if none is known. One in an
-// audit log counts at any time: its clock may be another one.
+// deletion returns the deletion of the object of an event, whose name is of, by its uid; nil if none is known. One in
+// an audit log counts at any time: its clock may be another one.
 func (t *tracedWrites) deletion(of string, ev *event) *tracedWrite {
 	writes := t.deletions[of+ev.record.UID]
 	found := lastBefore(writes, ev.record.Time)
