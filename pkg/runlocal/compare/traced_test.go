@@ -26,12 +26,8 @@ func TestTracedWriters(t *testing.T) {
 		{"namespace", 10 * time.Second, trace.Request{Verb: "deletecollection", Object: trace.Object{
 			Version: "v1", Resource: "pods", Namespace: "shop"}, Code: 200, Latency: trace.Duration(time.Second)}},
 	} {
-		line, err := json.Marshal(&trace.Event{
+		addTraced(t, writes, &trace.Event{
 			Seq: uint64(i + 1), Time: began.Add(w.at), Controller: w.controller, Detail: &w.request})
-		if err != nil {
-			t.Fatal(err)
-		}
-		writes.add(&replay.Record{Object: line})
 	}
 	for _, tt := range []struct {
 		reason, version string
@@ -59,6 +55,16 @@ func TestTracedWriters(t *testing.T) {
 			t.Errorf("%s: the writer is %q, want %q", tt.reason, got, tt.want)
 		}
 	}
+}
+
+// addTraced adds an event as a record of a trace.
+func addTraced(t *testing.T, writes *tracedWrites, e *trace.Event) {
+	t.Helper()
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes.add(&replay.Record{Object: line})
 }
 
 // TestAuditedWriters: an audit log tells the controllers apart that are one manager in managedFields.
@@ -112,11 +118,7 @@ func TestAuditBesideTrace(t *testing.T) {
 		{Controller: "generic-garbage-collector", Detail: &trace.Request{Verb: "delete", Object: object, Code: 200, User: "c"}},
 	} {
 		e.Time = began
-		line, err := json.Marshal(&e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		writes.add(&replay.Record{Object: line})
+		addTraced(t, writes, &e)
 	}
 	for _, tt := range []struct {
 		reason, version string

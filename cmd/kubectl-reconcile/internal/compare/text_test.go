@@ -57,6 +57,20 @@ func TestText(t *testing.T) {
 		reason  string
 	}{
 		{
+			name: "audited", reason: "what an audit log tells apart, and what is of other namespaces",
+			result: &compare.Result{
+				Controllers: []string{"job"}, Inputs: 1, Effects: 1, ByAuditLog: true, Outside: 1,
+				Keys: []compare.Key{{Controller: "job", Key: "shop/task", Same: 1}},
+			},
+			want: `job on the recording: 1 write withheld, told apart by the audit log; 1 other event played
+RESULT   CONTROLLER   KEY         WRITES
+same     job          shop/task   1 same
+
+same: 1 write of 1 key
+1 write to volumes of claims in namespaces that were not recorded, not compared
+`,
+		},
+		{
 			name: "same", reason: "what is the same needs no details",
 			result: &compare.Result{
 				Controllers: []string{"job"}, Inputs: 1, Effects: 1, ByTrace: true,

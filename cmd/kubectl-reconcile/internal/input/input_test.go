@@ -417,6 +417,24 @@ func audited(namespace, name, version string, second int) string {
 		namespace, name, name, namespace, version, at)
 }
 
+// TestMergedOptions: what was redacted, and how controllers were set, is known of what is merged.
+func TestMergedOptions(t *testing.T) {
+	write(t, map[string][]byte{
+		"a": recording(t, replay.Header{Options: []string{"--redact=configmaps:data.token"}}, of(pods, pod(replay.TypeAdded, 1, "web", "5"))...),
+		"b": []byte(audited("a", "web", "6", 2)),
+	})
+	rec, closeAll, err := Open(t.Context(), streams(""), []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"--redact=configmaps:data.token"}, rec.Header().Options); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := closeAll(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGapsOfOneFile: a gap of all streams of a file is one of these streams only, where there are others.
 func TestGapsOfOneFile(t *testing.T) {
 	gap := at(&replay.Record{Type: replay.TypeGap, Gap: &replay.Gap{Reason: replay.GapSleep, Since: start}}, 2)
