@@ -32,28 +32,9 @@ func TestSandboxScenarios(t *testing.T) {
 	judgeAll(t, chosen, p.play)
 }
 
-// TestSandboxPlans is TestSandboxScenarios for the changes of package plans: what there is before a change, and the
-// change, are the steps of one scenario, with all controllers that scenarios have.
+// TestSandboxPlans is TestSandboxScenarios for the changes of package plans.
 func TestSandboxPlans(t *testing.T) {
-	cases, err := plans.Load(os.DirFS(filepath.Join("..", "plans", "testdata")), "cases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	played, err := scenarios.Load(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "scenarios")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []replayed
-	for i := range cases {
-		s := cases[i].Scenario
-		s.Controllers = scenarios.Controllers(played)
-		s.Steps = append(slices.Clone(s.Steps), cases[i].Change)
-		all = append(all, replayed{Scenario: s.Name, Long: true, scenario: &s})
-	}
-	chosen := choose(all)
-	if len(chosen) == 0 {
-		t.Skip("they are played with RECORDING_LONG, or if RECORDING_SCENARIOS names some")
-	}
+	chosen := choosePlans(t, "sandboxplans.yaml")
 	programs, err := realcluster.Build(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +45,7 @@ func TestSandboxPlans(t *testing.T) {
 	}
 	p := &sandboxPlayer{
 		program: program, names: loadNames(t), dir: recordingsFolder(t), kubectl: programs.Path("kubectl"),
-		cluster: filepath.Join("..", "plans", "testdata", "cluster.yaml"),
+		cluster: clusterFile,
 	}
 	judgeAll(t, chosen, p.play)
 }

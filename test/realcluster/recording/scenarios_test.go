@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/plans"
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/realcluster/scenarios"
 )
 
@@ -56,7 +57,7 @@ type outcome struct {
 // played; RECORDING_KEEP is a folder where the recordings stay.
 func TestScenarios(t *testing.T) {
 	chosen := chooseScenarios(t, "scenarios.yaml", false)
-	p := newPlayer(t, chosen, false)
+	p := newPlayer(t, chosen, false, "")
 	if same := judgeAll(t, chosen, p.play); same < leastSame && os.Getenv("RECORDING_SCENARIOS") == "" {
 		t.Errorf("only %d scenarios came out the same, less than %d", same, leastSame)
 	}
@@ -66,7 +67,47 @@ func TestScenarios(t *testing.T) {
 // refused: so all controllers that wrote in a namespace are compared.
 func TestAuditedScenarios(t *testing.T) {
 	chosen := chooseScenarios(t, "audited.yaml", true)
-	judgeAll(t, chosen, newPlayer(t, chosen, true).play)
+	judgeAll(t, chosen, newPlayer(t, chosen, true, "").play)
+}
+
+// TestAuditedPlans is TestAuditedScenarios for the changes of package plans.
+func TestAuditedPlans(t *testing.T) {
+	chosen := choosePlans(t, "auditedplans.yaml")
+	judgeAll(t, chosen, newPlayer(t, chosen, true, clusterFile).play)
+}
+
+// clusterFile has what there is for all changes of package plans.
+var clusterFile = filepath.Join("..", "plans", "testdata", "cluster.yaml")
+
+// choosePlans is chooseScenarios for the changes of package plans: what there is before a change, and the change, are
+// the steps of one scenario, with all controllers that scenarios have.
+func choosePlans(t *testing.T, file string) []replayed {
+	t.Helper()
+	cases, err := plans.Load(os.DirFS(filepath.Join("..", "plans", "testdata")), "cases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := loadScenarios(t)
+	all := make([]scenarios.Scenario, len(cases))
+	for i := range cases {
+		all[i] = cases[i].Scenario
+		all[i].Controllers = scenarios.Controllers(played)
+		all[i].Steps = append(slices.Clone(all[i].Steps), cases[i].Change)
+	}
+	chosen := chooseOf(t, all, file, true)
+	if len(chosen) == 0 {
+		t.Skip("they are played with RECORDING_LONG, or if RECORDING_SCENARIOS names some")
+	}
+	return chosen
+}
+
+func loadScenarios(t *testing.T) []scenarios.Scenario {
+	t.Helper()
+	all, err := scenarios.Load(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func loadNames(t *testing.T) scenarios.Names {
@@ -135,16 +176,17 @@ func judge(t *testing.T, r *replayed, o *outcome) bool {
 // too all: these are long, and must come out the same.
 func chooseScenarios(t *testing.T, file string, others bool) []replayed {
 	t.Helper()
+	return chooseOf(t, loadScenarios(t), file, others)
+}
+
+func chooseOf(t *testing.T, all []scenarios.Scenario, file string, others bool) []replayed {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var chosen []replayed
 	if err := yaml.UnmarshalStrict(data, &chosen); err != nil {
-		t.Fatal(err)
-	}
-	all, err := scenarios.Load(os.DirFS(filepath.Join("..", "scenarios", "testdata")), "scenarios")
-	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range all {
@@ -190,7 +232,8 @@ type player struct {
 	writes  scenarios.Writes
 }
 
-func newPlayer(t *testing.T, chosen []replayed, audited bool) *player {
+// newPlayer starts a control plane with the controllers of the scenarios, and makes what a file has, if there is one.
+func newPlayer(t *testing.T, chosen []replayed, audited bool, file string) *player {
 	t.Helper()
 	all := make([]scenarios.Scenario, len(chosen))
 	for i := range chosen {
@@ -203,6 +246,16 @@ func newPlayer(t *testing.T, chosen []replayed, audited bool) *player {
 	ctx, cluster, program := start(t, realcluster.Options{
 		Controllers: controllers, Scheduler: true, Nodes: nodes, AuditBodies: audited, Volumes: audited, Metrics: audited,
 	})
+	programs, err := realcluster.Build(ctx, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := plans.Tools{Kubectl: programs.Path("kubectl"), Kubeconfig: cluster.Kubeconfig(), Dir: cluster.Dir()}
+	if file != "" {
+		if err := tools.Prepare(ctx, file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	names := loadNames(t)
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -218,6 +271,7 @@ func newPlayer(t *testing.T, chosen []replayed, audited bool) *player {
 			t.Error(err)
 		}
 	})
+	side.Kubectl = tools.Apply
 	return &player{
 		t: t, program: program, cluster: cluster, side: side, dir: recordingsFolder(t), audited: audited, writes: writes,
 	}
