@@ -83,6 +83,7 @@ func (r *run) playEvent(ev *event) {
 		return
 	}
 	ev.played = true
+	r.played++
 	if ev.refused != nil {
 		return
 	}

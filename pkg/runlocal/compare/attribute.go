@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -129,9 +130,10 @@ type effect struct {
 	// possible means that another may have made the change, as nothing names the one who did: then the write is not
 	// missing if the controller does not make it.
 	possible bool
-	// isTraced is true if the recorded trace has the reconcile that made the change; then queue, reconcile and causes
-	// are those of it.
+	// isTraced is true if the recorded trace has the reconcile that made the change; then started, queue, reconcile and
+	// causes are those of it.
 	isTraced  bool
+	started   time.Time
 	queue     string
 	reconcile trace.ReconcileID
 	causes    []trace.Cause

@@ -28,5 +28,6 @@
 // the key, or has gone on for a while without one, and are then reconciled one at a time. Keys that a controller has
 // put off by a timer are reconciled when that ends, and tried before, beside each event, as the recorded controller may
 // have been woken a little earlier. While a controller waits for timers, the time between events passes as it was
-// recorded, as it reckons from times in objects.
+// recorded, as it reckons from times in objects. If something differs, and a trace shows that the recorded caches may
+// have been behind, it is run again, with what they may not have had put after what differs.
 package compare

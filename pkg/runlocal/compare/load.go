@@ -175,8 +175,8 @@ func (l *recorded) read(
 }
 
 // sort puts the events in the order in which they were written: they arrived by a watch for each stream, of which one
-// may be late. What a relist has shown stays where it is, and so does a deletion with the version of before: audit logs
-// do not have that of the deletion.
+// may be late, and so may the first list of one. What a relist has shown stays where it is, and so does a deletion with
+// the version of before: audit logs do not have that of the deletion.
 func (l *recorded) sort() {
 	newest := uint64(0)
 	last := map[objectID]uint64{}
@@ -185,8 +185,9 @@ func (l *recorded) sort() {
 	}
 	for _, ev := range l.events {
 		version, err := strconv.ParseUint(ev.record.ResourceVersion, 10, 64)
-		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem ||
-			ev.isDeletion() && version <= last[ev.objectID()] {
+		before, known := last[ev.objectID()]
+		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem && known ||
+			ev.isDeletion() && version <= before {
 			version = newest
 		}
 		ev.order, last[ev.objectID()] = version, version
@@ -197,8 +198,57 @@ func (l *recorded) sort() {
 
 func (l *recorded) order() {
 	sort.SliceStable(l.events, func(i, j int) bool { return l.events[i].order < l.events[j].order })
+	l.number()
+}
+
+func (l *recorded) number() {
 	for i, ev := range l.events {
 		ev.position = i
+	}
+}
+
+// postpone moves inputs after the effects that a run has found to be different, if by the trace the caches of the
+// recorded controller may have been behind: one has a watch for each kind. It reports whether there were any.
+func (l *recorded) postpone() bool {
+	moved := false
+	for _, different := range slices.Clone(l.events) {
+		if !different.compared || !different.effect.isTraced {
+			continue
+		}
+		at := slices.Index(l.events, different)
+		var before, late []*event
+		isLate := map[objectID]bool{}
+		for _, ev := range l.events[:at] {
+			id := ev.objectID()
+			isLate[id] = isLate[id] || ev.effect == nil && id.resource != different.objectID().resource &&
+				l.writes.isLate(ev, different.effect.started)
+			if isLate[id] {
+				late = append(late, ev)
+			} else {
+				before = append(before, ev)
+			}
+		}
+		if len(late) == 0 {
+			continue
+		}
+		moved = true
+		end := len(before)
+		for end > 0 && before[end-1].effect != nil && before[end-1].effect.started.After(different.effect.started) {
+			end-- // made by a reconcile that began later, it may know what is late
+		}
+		l.events = slices.Concat(before[:end], []*event{different}, late, before[end:], l.events[at+1:])
+	}
+	l.number()
+	return moved
+}
+
+// reset makes all events those of another run.
+func (l *recorded) reset() {
+	for _, ev := range l.events {
+		ev.played, ev.otherChoice, ev.compared = false, false, false
+		if ev.refused != nil {
+			ev.refused.made = false
+		}
 	}
 }
 

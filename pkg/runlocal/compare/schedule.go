@@ -51,9 +51,19 @@ func (r *run) playEvents(ctx context.Context) error {
 }
 
 // reconcileEarly has the keys reconciled that are held, or that a timer will add soon, and that an effect follows soon.
-// The controller that was recorded may have looked at any moment since its last write.
+// The controller that was recorded may have looked at any moment since its last write. What they write may add others.
 func (r *run) reconcileEarly(ctx context.Context) error {
 	r.setMoment(early, nil)
+	for range maxRounds {
+		before := r.countPlayed()
+		if err := r.reconcileEarlyOnce(ctx); err != nil || r.countPlayed() == before {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) reconcileEarlyOnce(ctx context.Context) error {
 	for _, k := range r.held() {
 		if r.isTooEarly(k) || !r.hasEffectSoon(k, r.last) {
 			continue
@@ -74,6 +84,12 @@ func (r *run) reconcileEarly(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *run) countPlayed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.played
 }
 
 // maxEarly bounds how often in a row a key is reconciled too early.

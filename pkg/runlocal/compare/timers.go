@@ -22,13 +22,6 @@ const startTime = 2 * time.Second
 // seconds in which nothing waits for a timer. So what controllers reckon from times in objects comes out the same:
 // those have whole seconds only, and must be moved by as many.
 func newTimedRun(o Options, l *recorded) *run {
-	l.result.Inputs, l.result.Effects = 0, 0
-	for _, ev := range l.events {
-		ev.played, ev.otherChoice, ev.compared = false, false, false
-		if ev.refused != nil {
-			ev.refused.made = false
-		}
-	}
 	r := newRun(o, l)
 	r.timed, r.timeline = true, newTimeline(l.start, o.Clock.Now().Add(startTime))
 	return r

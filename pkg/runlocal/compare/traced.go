@@ -21,10 +21,11 @@ type tracedWrites struct {
 	deletions map[string][]*tracedWrite // by resource, namespace/name and uid, in their order
 	// collections are deletions of all objects, by resource and namespace/.
 	collections map[string][]*tracedWrite
-	starts      map[trace.ReconcileID]*trace.Start
-	traced      map[string]bool // controllers
-	refusals    []*event        // writes that the API has refused, in their order
-	newest      uint64          // version that the trace has shown
+	starts      map[trace.ReconcileID]*tracedStart
+	delivered   map[string]time.Time // by an informer, by resource, namespace/name and version
+	traced      map[string]bool      // controllers
+	refusals    []*event             // writes that the API has refused, in their order
+	newest      uint64               // version that the trace has shown
 	// audited has when an audit log says who wrote, by resource.
 	audited map[schema.GroupResource]*span
 	// byCredentials are the short names of controllers.
@@ -63,11 +64,17 @@ type tracedWrite struct {
 	ended   time.Time // of the deletion of a collection, which names no objects; zero for others
 }
 
+// tracedStart is the start of a reconcile, and when it was.
+type tracedStart struct {
+	*trace.Start
+	at time.Time
+}
+
 func newTracedWrites() *tracedWrites {
 	return &tracedWrites{
 		byVersion: map[string]*tracedWrite{}, deletions: map[string][]*tracedWrite{},
 		collections: map[string][]*tracedWrite{},
-		starts:      map[trace.ReconcileID]*trace.Start{}, traced: map[string]bool{},
+		starts:      map[trace.ReconcileID]*tracedStart{}, delivered: map[string]time.Time{}, traced: map[string]bool{},
 		audited: map[schema.GroupResource]*span{}, byCredentials: byCredentials(),
 	}
 }
@@ -81,9 +88,10 @@ func (t *tracedWrites) add(r *replay.Record) {
 	switch d := e.Detail.(type) {
 	case *trace.Watch:
 		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
+		t.delivered[tracedName(&d.Object)+d.ResourceVersion] = e.Time
 	case *trace.Start:
 		t.traced[e.Controller] = true
-		t.starts[e.Reconcile] = d
+		t.starts[e.Reconcile] = &tracedStart{d, e.Time}
 	case *trace.Request:
 		if !d.IsWrite() || d.DryRun || d.NotSent || d.Recorded != nil {
 			return
@@ -158,6 +166,12 @@ func requestVerb(r *trace.Request) Verb {
 	return VerbUpdate
 }
 
+// isLate reports whether an informer delivered an event after a reconcile had begun, which may not have known it then.
+func (t *tracedWrites) isLate(ev *event, began time.Time) bool {
+	id := ev.id()
+	return t.delivered[tracedName(&id)+ev.record.ResourceVersion].After(began)
+}
+
 // find returns who made the change of an event by the trace; nil if no reconcile of it did.
 func (t *tracedWrites) find(ev *event) *effect {
 	if found := t.write(ev); found != nil {
@@ -214,7 +228,7 @@ func lastBefore(writes []*tracedWrite, at time.Time) *tracedWrite {
 // effect adds to an effect what the trace has of its reconcile.
 func (t *tracedWrites) effect(of effect) *effect {
 	if start := t.starts[of.reconcile]; start != nil {
-		of.isTraced, of.queue, of.causes = true, start.Queue, start.Causes
+		of.isTraced, of.started, of.queue, of.causes = true, start.at, start.Queue, start.Causes
 	}
 	return &of
 }
