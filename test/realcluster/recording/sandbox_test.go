@@ -34,7 +34,7 @@ func TestSandboxScenarios(t *testing.T) {
 
 // TestSandboxPlans is TestSandboxScenarios for the changes of package plans.
 func TestSandboxPlans(t *testing.T) {
-	chosen := choosePlans(t, "sandboxplans.yaml")
+	chosen := choosePlans(t)
 	programs, err := realcluster.Build(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func TestAuditedScenarios(t *testing.T) {
 
 // TestAuditedPlans is TestAuditedScenarios for the changes of package plans.
 func TestAuditedPlans(t *testing.T) {
-	chosen := choosePlans(t, "auditedplans.yaml")
+	chosen := choosePlans(t)
 	judgeAll(t, chosen, newPlayer(t, chosen, true, clusterFile).play)
 }
 
@@ -81,7 +81,7 @@ var clusterFile = filepath.Join("..", "plans", "testdata", "cluster.yaml")
 
 // choosePlans is chooseScenarios for the changes of package plans: what there is before a change, and the change, are
 // the steps of one scenario, with all controllers that scenarios have.
-func choosePlans(t *testing.T, file string) []replayed {
+func choosePlans(t *testing.T) []replayed {
 	t.Helper()
 	cases, err := plans.Load(os.DirFS(filepath.Join("..", "plans", "testdata")), "cases")
 	if err != nil {
@@ -94,7 +94,7 @@ func choosePlans(t *testing.T, file string) []replayed {
 		all[i].Controllers = scenarios.Controllers(played)
 		all[i].Steps = append(slices.Clone(all[i].Steps), cases[i].Change)
 	}
-	chosen := chooseOf(t, all, file, true)
+	chosen := chooseOf(t, all, "plans.yaml", true)
 	if len(chosen) == 0 {
 		t.Skip("they are played with RECORDING_LONG, or if RECORDING_SCENARIOS names some")
 	}
