@@ -32,7 +32,7 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if secret {
 		storeText(applied)
 	}
-	changes, err := inspect.Changes(applied, obj)
+	changes, err := inspect.UnmaskedChanges(applied, obj)
 	if err != nil {
 		return nil
 	}

@@ -29,9 +29,7 @@ func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange,
 	if out.Fields, out.Only, err = d.changes(all, s.heartbeats); err != nil {
 		return out, d, err
 	}
-	if s.secret {
-		inspect.HideSecret(out.Fields)
-	}
+	inspect.Mask(s.GVK().GroupKind(), out.Fields)
 	if d.before["status"] != nil || d.after["status"] != nil {
 		out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))
 		out.Containers = containersOf(before.at("status"), after.at("status"))
