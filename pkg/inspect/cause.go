@@ -133,6 +133,8 @@ const (
 	NoStatus CauseType = "NoStatus"
 	// FieldFight: several managers set a field in turn.
 	FieldFight CauseType = "FieldFight"
+	// MadeAgain: what a Deployment makes has another template than it wanted, so that it makes one more each time.
+	MadeAgain CauseType = "MadeAgain"
 )
 
 // Certainty is how sure it is that a cause is one.

@@ -98,6 +98,27 @@ func (f *causeFinder) tried() {
 	}
 }
 
+// manyCollisions is how often the name of a new ReplicaSet has been taken, by one of another template, if that is no
+// accident any more.
+const manyCollisions = 5
+
+// madeAgain reports whether a Deployment makes a ReplicaSet again and again, because each has another template than it
+// wanted, as a webhook or policy has changed it: its controller takes that for a collision of names, and does not come
+// to observe the change (sync.go of k8s.io/kubernetes/pkg/controller/deployment).
+func (f *causeFinder) madeAgain() bool {
+	n, _ := f.number("status", "collisionCount")
+	if f.group+"/"+f.kind != "apps/Deployment" || n < manyCollisions {
+		return false
+	}
+	c := Cause{
+		Type: MadeAgain, Certainty: Likely, Weight: Specific, Since: f.report.Drift.Since,
+		Detail: fmt.Sprintf("none has the template that it wants, and %d were made", n),
+	}
+	c.evident("status.collisionCount", fmt.Sprint(n), nil)
+	f.add(c)
+	return true
+}
+
 // generationNotSeen is for an object whose controller has not observed the latest change.
 func (f *causeFinder) generationNotSeen() {
 	d := f.report.Drift
@@ -110,6 +131,9 @@ func (f *causeFinder) generationNotSeen() {
 		detail = "its controller has never observed it"
 		since = &metav1.Time{Time: f.created}
 	case InSync, NotReported, Ahead:
+		return
+	}
+	if f.madeAgain() {
 		return
 	}
 	c := Cause{Type: GenerationNotSeen, Certainty: Likely, Weight: Specific, Detail: detail, Since: since}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -110,6 +111,11 @@ func (d *diagnoser) misfits(n *ownertree.Node, own []inspect.Cause) bool {
 		c.Evidence = append(c.Evidence, inspect.Evidence{
 			Source: inspect.FromObject, Name: "PersistentVolume/" + best.Name, Text: why,
 		})
+		if uid := releasedFor(claim, best); uid != "" {
+			c.Evidence = append(c.Evidence, inspect.Evidence{
+				Source: inspect.FromObject, Name: "PersistentVolume/" + best.Name + " spec.claimRef.uid", Text: string(uid),
+			})
+		}
 	case taken > 0 && ptr.Deref(claim.Spec.StorageClassName, "") != "":
 		c.Detail = fmt.Sprintf("others have all volumes of its class, of which there are %d", taken)
 	default:
@@ -120,6 +126,17 @@ func (d *diagnoser) misfits(n *ownertree.Node, own []inspect.Cause) bool {
 		c.Certainty = inspect.Certain // no other can be bound to it
 	}
 	return true
+}
+
+// releasedFor returns the uid of the claim that is gone and that a volume is kept for, if it is meant for another claim
+// now: that is of the same name, or names the volume. It is empty for all others, which may not have what is on it.
+func releasedFor(claim *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) types.UID {
+	ref := v.Spec.ClaimRef
+	if v.Status.Phase != corev1.VolumeReleased || ref == nil ||
+		claim.Spec.VolumeName != v.Name && (claim.Namespace != ref.Namespace || claim.Name != ref.Name) {
+		return ""
+	}
+	return ref.UID
 }
 
 // misfit returns why a volume cannot be bound to a claim, as checkVolumeSatisfyClaim of

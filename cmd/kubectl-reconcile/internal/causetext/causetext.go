@@ -84,6 +84,7 @@ var sentences = map[inspect.CauseType]string{
 	inspect.InProgressState: "%O is being worked on%D",
 	inspect.NoStatus:        "no controller has written the status of %O: it does not run, or the kind has none",
 	inspect.FieldFight:      "the spec of %O is changed again and again%D",
+	inspect.MadeAgain:       "a webhook or policy changes each ReplicaSet that %O makes%D",
 
 	diagnosis.DanglingOwner:    "the garbage collector deletes %O%D",
 	diagnosis.NoPodSelected:    "the selector of %O matches no pod%D",

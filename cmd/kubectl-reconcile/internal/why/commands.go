@@ -440,7 +440,11 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		}
 		l.look(n.Namespace, "describe %s", typeName(n))
 	case inspect.VolumeReleased:
-		l.released(c, n)
+		l.look("", "describe %s", typeName(n))
+		l.release(c, n.Name)
+	case inspect.MadeAgain:
+		l.look(n.Namespace, "get replicasets -o wide")
+		l.look("", "get mutatingadmissionpolicies,mutatingwebhookconfigurations")
 	case diagnosis.OldRevision:
 		l.look(n.Namespace, "get pods --show-labels")
 		l.look(n.Namespace, "get controllerrevisions")

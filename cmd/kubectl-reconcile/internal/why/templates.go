@@ -118,7 +118,9 @@ func (l *commandList) another(c *diagnosis.Cause, n *ownertree.Node) {
 			"annotate %s retried=now --overwrite", typeName(n))
 	case c.Type == inspect.VolumeNotBound && c.Refers != nil:
 		l.own("", "why %s", "persistentvolume/"+c.Refers.Name)
-		l.change("a volume that it fits", "", "apply -f FILE")
+		if !l.release(c, c.Refers.Name) {
+			l.change("a volume that it fits", "", "apply -f FILE")
+		}
 	}
 }
 
@@ -214,18 +216,22 @@ func (l *commandList) tolerate(c *diagnosis.Cause, w *ownertree.Node) {
 	l.last("or remove it", "", "taint nodes %s %s-", node, key)
 }
 
-// released is for a volume that is kept for a claim that is gone.
-func (l *commandList) released(c *diagnosis.Cause, volume *ownertree.Node) {
-	l.look("", "describe %s", typeName(volume))
+// release releases a volume that is kept for a claim that is gone, of which the evidence has the uid. It reports whether
+// that is there.
+func (l *commandList) release(c *diagnosis.Cause, volume string) bool {
 	uid := ""
 	for _, e := range c.Evidence {
-		if e.Name == "spec.claimRef.uid" {
+		if strings.HasSuffix(e.Name, "spec.claimRef.uid") {
 			uid = e.Text
 		}
 	}
+	if uid == "" {
+		return false
+	}
 	patch := `[{"op":"test","path":"/spec/claimRef/uid","value":"` + uid + `"},{"op":"remove","path":"/spec/claimRef"}]`
 	l.change("lets the next claim that fits be bound to it; nothing on it is deleted", "",
-		"patch %s --type json -p %s", typeName(volume), patch)
+		"patch persistentvolume/%s --type json -p %s", volume, patch)
+	return true
 }
 
 // resume is for what is paused by its user, held by a queue, or suspended by its controller.
