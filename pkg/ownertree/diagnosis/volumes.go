@@ -113,7 +113,8 @@ func (d *diagnoser) misfits(n *ownertree.Node, own []inspect.Cause) bool {
 		})
 		if uid := releasedFor(claim, best); uid != "" {
 			c.Evidence = append(c.Evidence, inspect.Evidence{
-				Source: inspect.FromObject, Name: "PersistentVolume/" + best.Name + " spec.claimRef.uid", Text: string(uid),
+				Source: inspect.FromObject, Name: "PersistentVolume/" + best.Name + " spec.claimRef.uid",
+				Text: string(uid),
 			})
 		}
 	case taken > 0 && ptr.Deref(claim.Spec.StorageClassName, "") != "":

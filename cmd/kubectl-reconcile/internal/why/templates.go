@@ -216,8 +216,8 @@ func (l *commandList) tolerate(c *diagnosis.Cause, w *ownertree.Node) {
 	l.last("or remove it", "", "taint nodes %s %s-", node, key)
 }
 
-// release releases a volume that is kept for a claim that is gone, of which the evidence has the uid. It reports whether
-// that is there.
+// release releases a volume that is kept for a claim that is gone, of which the evidence has the uid. It reports
+// whether that is there.
 func (l *commandList) release(c *diagnosis.Cause, volume string) bool {
 	uid := ""
 	for _, e := range c.Evidence {
