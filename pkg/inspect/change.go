@@ -45,30 +45,13 @@ var bookkeeping = []string{"managedFields", "resourceVersion"}
 
 // Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields
 // of the other then differ. managedFields and resourceVersion are left out. Entries of lists are matched by their
-// merge key, if the list has one. The objects are not changed. The changes are masked, as by Mask.
-func Changes(old, updated runtime.Object) ([]Change, error) {
-	return maskedChanges(old, updated, false)
-}
-
-// UnmaskedChanges is Changes with values that must not be shown: for those who compare these, and Mask what they show.
-func UnmaskedChanges(old, updated runtime.Object) ([]Change, error) {
-	return changes(old, updated, false)
-}
+// merge key, if the list has one. The objects are not changed.
+func Changes(old, updated runtime.Object) ([]Change, error) { return changes(old, updated, false) }
 
 // ChangesWithOrder is Changes with the order of lists whose entries are matched by a merge key: if a list has the same
 // entries in another order, that is a change of the list, whose values are the keys.
 func ChangesWithOrder(old, updated runtime.Object) ([]Change, error) {
-	return maskedChanges(old, updated, true)
-}
-
-func maskedChanges(old, updated runtime.Object, order bool) ([]Change, error) {
-	out, err := changes(old, updated, order)
-	for _, obj := range []runtime.Object{old, updated} {
-		if obj != nil && !reflect.ValueOf(obj).IsNil() {
-			Mask(maskedKind(obj), out)
-		}
-	}
-	return out, err
+	return changes(old, updated, true)
 }
 
 func changes(old, updated runtime.Object, order bool) ([]Change, error) {

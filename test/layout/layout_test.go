@@ -395,30 +395,6 @@ func TestNoProcessStreams(t *testing.T) {
 	}
 }
 
-// unmasked are the files that compare values which must not be shown, and why they may.
-var unmasked = map[string]string{
-	"pkg/inspect/change.go":             "it makes them",
-	"pkg/ownertree/drift/applied.go":    "it hides all values of Secrets",
-	"pkg/runlocal/compare/attribute.go": "hiding masks what is shown of them",
-	"pkg/runlocal/compare/hiding.go":    "it masks them",
-}
-
-// TestDifferencesAreMasked: who gets the differences of objects with the values of Secrets is known.
-func TestDifferencesAreMasked(t *testing.T) {
-	for _, p := range list(t) {
-		for _, file := range p.GoFiles {
-			source, err := os.ReadFile(filepath.Join(p.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := strings.TrimPrefix(p.ImportPath, module) + "/" + file
-			if uses := strings.Contains(string(source), "UnmaskedChanges("); uses != (unmasked[at] != "") {
-				t.Errorf("%s: uses differences that are not masked: %t; in the table: %t", at, uses, !uses)
-			}
-		}
-	}
-}
-
 // goMod is what `go mod edit -json` prints of go.mod.
 type goMod struct {
 	Require []struct{ Path, Version string }

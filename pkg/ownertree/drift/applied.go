@@ -32,7 +32,7 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if secret {
 		storeText(applied)
 	}
-	changes, err := inspect.UnmaskedChanges(applied, obj)
+	changes, err := inspect.Changes(applied, obj)
 	if err != nil {
 		return nil
 	}

@@ -29,7 +29,9 @@ func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange,
 	if out.Fields, out.Only, err = d.changes(all, s.heartbeats); err != nil {
 		return out, d, err
 	}
-	inspect.Mask(s.GVK().GroupKind(), out.Fields)
+	if s.secret {
+		inspect.HideSecret(out.Fields)
+	}
 	if d.before["status"] != nil || d.after["status"] != nil {
 		out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))
 		out.Containers = containersOf(before.at("status"), after.at("status"))

@@ -53,8 +53,9 @@ type Timeline struct {
 // streamState is what is known about a stream.
 type streamState struct {
 	*replay.Stream
-	events     bool // it is one of Events
-	heartbeats bool // see hasHeartbeats
+	// events is true for a stream of Events, secret for one of Secrets.
+	events, secret bool
+	heartbeats     bool // see hasHeartbeats
 	// selected is true if the kind is one of Filter.Kinds.
 	selected bool
 	listed   bool // the first list is complete
@@ -196,7 +197,7 @@ func (t *Timeline) Streams() []replay.Stream {
 
 func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 	return &streamState{
-		Stream: s, events: isEventStream(s),
+		Stream: s, events: isEventStream(s), secret: s.Group == "" && s.Kind == "Secret",
 		heartbeats: hasHeartbeats(s),
 		selected:   slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}

@@ -51,7 +51,7 @@ func (c *change) changes() []inspect.Change {
 		return c.changed
 	}
 	c.known = true
-	all, err := inspect.UnmaskedChanges(object(c.before), object(c.after))
+	all, err := inspect.Changes(object(c.before), object(c.after))
 	if err != nil {
 		return nil
 	}

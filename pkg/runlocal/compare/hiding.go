@@ -44,11 +44,7 @@ func (h *hiding) stream(resource schema.GroupResource) *replay.Stream {
 	if stream := h.streams[resource]; stream != nil {
 		return stream
 	}
-	unknown := &replay.Stream{Group: resource.Group, Resource: resource.Resource}
-	if resource == core("secrets") {
-		unknown.Kind = "Secret"
-	}
-	return unknown
+	return &replay.Stream{Group: resource.Group, Resource: resource.Resource}
 }
 
 // changes returns what differs between two objects of a resource, or two parts of them, either of which may be nil.
@@ -58,7 +54,7 @@ func (h *hiding) changes(resource schema.GroupResource, before, after fields) []
 }
 
 func rawChanges(before, after fields) []inspect.Change {
-	changes, err := inspect.UnmaskedChanges(object(before), object(after))
+	changes, err := inspect.Changes(object(before), object(after))
 	if err != nil { // cannot happen: they are JSON values
 		return []inspect.Change{{New: err.Error()}}
 	}
@@ -66,7 +62,9 @@ func rawChanges(before, after fields) []inspect.Change {
 }
 
 func (h *hiding) hide(resource schema.GroupResource, changes []inspect.Change) []inspect.Change {
-	inspect.Mask(h.stream(resource).GVK().GroupKind(), changes)
+	if resource == core("secrets") {
+		inspect.HideSecret(changes)
+	}
 	for i := range changes {
 		if names(h.redacted, h.stream(resource), changes[i].Path) {
 			changes[i].Hide()
