@@ -207,8 +207,9 @@ func (l *recorded) number() {
 	}
 }
 
-// postpone moves inputs after the effects that a run has found to be different, if by the trace the caches of the
-// recorded controller may have been behind: one has a watch for each kind. It reports whether there were any.
+// postpone moves inputs, and what follows on their objects, after the effects that a run has found to be different, if
+// by the trace the caches of the recorded controller may have been behind: one has a watch for each kind. It reports
+// whether there were any.
 func (l *recorded) postpone() bool {
 	moved := false
 	for _, different := range slices.Clone(l.events) {

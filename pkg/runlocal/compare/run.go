@@ -30,8 +30,8 @@ type Options struct {
 	NodeControllers controllers.NodeControllerOptions
 	// From is the moment whose state the run begins with; the zero value is the start of the recording.
 	From replay.Moment
-	// Sinks get the trace of the run, and before it that of one that was ended because a controller waited for a timer.
-	// It may be nil.
+	// Sinks get the trace of all runs, one after the other: one may be ended because a controller waits for a timer, and
+	// one may follow that plays late what the recorded caches may not have had. It may be nil.
 	Sinks []trace.Sink
 	// MaxWait is for how long a timer of a controller is waited for; 0 is 15 seconds. Those that end later do not end
 	// in the run.
@@ -119,6 +119,7 @@ func Run(ctx context.Context, recording replay.Recording, o Options) (*Result, e
 	return again, err
 }
 
+// runLoaded is one run of what is loaded, or two, if a controller waits for a timer in the first.
 func runLoaded(ctx context.Context, o Options, loaded *recorded) (*Result, error) {
 	r := newRun(o, loaded)
 	if len(r.keys) == 0 {
@@ -312,37 +313,6 @@ func (r *run) key(id keyID) *keyState {
 		r.keys[id] = k
 	}
 	return k
-}
-
-// causes is a sink that keeps why reconciles were started. Its methods may be called concurrently.
-type causes struct {
-	mu      sync.Mutex
-	started map[trace.ReconcileID][]trace.Cause
-}
-
-// Record implements trace.Sink.
-func (c *causes) Record(e *trace.Event) {
-	if start, ok := e.Detail.(*trace.Start); ok {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.started[e.Reconcile] = start.Causes
-	}
-}
-
-// of returns why a reconcile was started; of one that is a retry, why the first attempt was.
-func (c *causes) of(id trace.ReconcileID) []trace.Cause {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	causes := c.started[id]
-	for len(causes) > 0 && causes[0].Type == trace.CauseRetry && causes[0].Reconcile < id && causes[0].Reconcile != 0 {
-		id = causes[0].Reconcile
-		first := c.started[id]
-		if len(first) == 0 {
-			break
-		}
-		causes = slices.Concat(first, causes[1:])
-	}
-	return causes
 }
 
 // play runs the controllers on the recording.

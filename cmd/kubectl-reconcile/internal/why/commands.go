@@ -444,7 +444,8 @@ func (l *commandList) others(c *diagnosis.Cause, n *ownertree.Node) {
 		l.release(c, n.Name)
 	case inspect.MadeAgain:
 		l.look(n.Namespace, "get replicasets -o wide")
-		l.look("", "get mutatingadmissionpolicies,mutatingwebhookconfigurations")
+		l.look("", "get mutatingwebhookconfigurations")
+		l.look("", "get mutatingadmissionpolicies") // which older clusters do not have
 	case diagnosis.OldRevision:
 		l.look(n.Namespace, "get pods --show-labels")
 		l.look(n.Namespace, "get controllerrevisions")
