@@ -30,8 +30,8 @@ type Options struct {
 	NodeControllers controllers.NodeControllerOptions
 	// From is the moment whose state the run begins with; the zero value is the start of the recording.
 	From replay.Moment
-	// Sinks get the trace of all runs, one after the other: one may be ended because a controller waits for a timer, and
-	// one may follow that plays late what the recorded caches may not have had. It may be nil.
+	// Sinks get the trace of all runs, one after the other: a run may be ended because a controller waits for a timer,
+	// and another one may follow that plays late what the recorded caches may not have had. It may be nil.
 	Sinks []trace.Sink
 	// MaxWait is for how long a timer of a controller is waited for; 0 is 15 seconds. Those that end later do not end
 	// in the run.
