@@ -45,6 +45,8 @@ func (r *run) judge(ev *event, timed bool) {
 	case ev.verb == VerbUpdateStatus && (r.isPassing(k, ev) || r.isGoneSoon(ev)):
 		k.result.Same++
 		k.result.Merged++
+	case ev.effect.before:
+		r.result.Before++
 	default:
 		k.result.Missing = append(k.result.Missing, recordedWrite(ev, true))
 	}

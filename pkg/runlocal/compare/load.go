@@ -86,6 +86,8 @@ type recorded struct {
 	writes     *tracedWrites
 	result     *Result // the counts that are known after reading
 	hiding     *hiding
+	// first are the versions of the objects that a list has shown first.
+	first map[objectID]uint64
 	// keysOf returns event.keys for an event and its object. It may be nil.
 	keysOf func(*event, fields) []string
 }
@@ -334,7 +336,9 @@ type attributor func(state known, ev *event, c *change) (verdict, effect)
 // right.
 func (l *recorded) attribute(who attributor) error {
 	state := index{}
+	l.first = map[objectID]uint64{}
 	for _, ev := range l.objects {
+		l.first[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
 		obj, err := parse(ev.record.Object)
 		if err != nil {
 			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
@@ -374,11 +378,15 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	ev.verb = c.verb
 	defer state.set(ev, after)
 	if ev.record.Relisted || ev.record.Type == replay.TypeListItem {
+		if before == nil {
+			l.first[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
+		}
 		l.result.Relisted++
 		return nil
 	}
 	switch by, made := who(state, ev, c); by {
 	case isEffect:
+		made.before = slices.ContainsFunc(made.causes, l.isFromBefore)
 		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
 		ev.changes = l.hiding.hide(resource, c.changes())
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
@@ -388,6 +396,15 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	case isInput:
 	}
 	return nil
+}
+
+// isFromBefore reports whether a cause is a version of an object from before the first one that the recording has.
+func (l *recorded) isFromBefore(c trace.Cause) bool {
+	if c.Watch == nil {
+		return false
+	}
+	id := objectID{resourceOf(&c.Watch.Object), c.Watch.Namespace, c.Watch.Name}
+	return api.ParseResourceVersion(c.Watch.ResourceVersion) < l.first[id]
 }
 
 func (l *recorded) setKeys(ev *event, obj fields) {

@@ -91,3 +91,36 @@ func TestPostpone(t *testing.T) {
 		}
 	}
 }
+
+// TestBefore: what a controller wrote because of a version from before the first list is not missing, if it is not made.
+func TestBefore(t *testing.T) {
+	withObject := func(ev *event, replicas string) *event {
+		ev.record.Object = []byte(`{"metadata":{"name":"` + ev.record.Name + `","namespace":"shop"},"spec":{"replicas":` + replicas + `}}`)
+		return ev
+	}
+	for _, tt := range []struct {
+		reason, cause, name string
+		want                int
+	}{
+		{"it was caused by a version from before the list", "8", "web", 1},
+		{"by the version of the list", "9", "web", 0},
+		{"by an object that no list has shown", "8", "api", 0},
+	} {
+		written := withObject(recordOf("replicasets", "web", "10", replay.TypeModified), "2")
+		l := loaded(withObject(recordOf("replicasets", "web", "9", replay.TypeListItem), "1"), written)
+		l.hiding = newHiding(replay.Header{}, nil)
+		err := l.attribute(func(known, *event, *change) (verdict, effect) {
+			watch := &trace.Watch{Object: trace.Object{Resource: "replicasets", Namespace: "shop", Name: tt.name}}
+			watch.ResourceVersion = tt.cause
+			return isEffect, effect{controller: "c", causes: []trace.Cause{{Type: trace.CauseReconcile}, {Type: trace.CauseWatch, Watch: watch}}}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{result: l.result, keys: map[keyID]*keyState{}}
+		r.judge(written, false)
+		if got, missing := r.result.Before, len(r.key(keyID{"c", ""}).result.Missing); got != tt.want || missing != 1-tt.want {
+			t.Errorf("%s: %d from before, %d missing", tt.reason, got, missing)
+		}
+	}
+}

@@ -133,6 +133,9 @@ type Result struct {
 	Unattributed int `json:"unattributed"`
 	// Relisted counts the events that a list has shown: what happened in between was not recorded. They are inputs.
 	Relisted int `json:"relisted,omitempty"`
+	// Before counts the recorded writes that were caused by versions of objects from before those that a list has shown
+	// first, and that the controller did not make. They are inputs.
+	Before int `json:"before,omitempty"`
 	// Outside counts writes to volumes of claims in namespaces that were not recorded, which cannot be compared.
 	Outside int `json:"outside,omitempty"`
 	// NotServed counts the inputs that the API does not serve, such as those of kinds that this version does not know.

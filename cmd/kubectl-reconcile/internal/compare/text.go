@@ -321,6 +321,9 @@ func notes(r *compare.Result, c compare.Counts, verbose bool) []string {
 	if r.Relisted > 0 {
 		out = append(out, cli.Plural(r.Relisted, "event")+" that only a list has shown, taken as given")
 	}
+	if r.Before > 0 {
+		out = append(out, cli.Plural(r.Before, "write")+" because of what was before the first list, taken as given")
+	}
 	if behind := time.Duration(r.Behind); behind >= time.Second && c.Different > 0 {
 		out = append(out, "the machine was busy: the run was up to "+render.FormatDuration(r.Behind)+
 			" behind the recorded times, so that timers may have ended beside other events")
