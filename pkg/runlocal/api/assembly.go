@@ -155,7 +155,7 @@ func newAssembly(o Options, s *Server) (*assembly, error) {
 	s.key = a.auth.key
 	s.admin = inProcessConfig(s.transport, a.auth.token)
 	if o.DefaultServiceAccounts {
-		a.accounts, err = newDefaultAccounts(a.client, a.informers)
+		a.accounts, err = newDefaultAccounts(a.ctx, a.client, a.informers)
 	}
 	return a, err
 }

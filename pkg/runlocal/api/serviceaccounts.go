@@ -26,12 +26,13 @@ type defaultAccounts struct {
 
 // newDefaultAccounts adds handlers to the informers of factory, which the caller must start.
 func newDefaultAccounts(
-	client kubernetes.Interface, factory informers.SharedInformerFactory,
+	ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory,
 ) (*defaultAccounts, error) {
 	d := &defaultAccounts{
 		client: client,
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 	}
+	context.AfterFunc(ctx, d.queue.ShutDown) // also if it is never run
 	core := factory.Core().V1()
 	if _, err := core.Namespaces().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -56,7 +57,6 @@ func newDefaultAccounts(
 
 // run processes namespaces until ctx ends.
 func (d *defaultAccounts) run(ctx context.Context) {
-	defer context.AfterFunc(ctx, d.queue.ShutDown)()
 	for d.next(ctx) {
 	}
 }
