@@ -130,8 +130,8 @@ type effect struct {
 	// possible means that another may have made the change, as nothing names the one who did: then the write is not
 	// missing if the controller does not make it.
 	possible bool
-	// before is true if the reconcile was caused by a version of an object from before its first one in the recording: a
-	// controller that sees that one may have nothing to do.
+	// before is true if the reconcile was caused by a version of an object from before its first one in the recording:
+	// a controller that sees that one may have nothing to do.
 	before bool
 	// isTraced is true if the recorded trace has the reconcile that made the change; then started, queue, reconcile and
 	// causes are those of it.
