@@ -86,7 +86,7 @@ type recorded struct {
 	writes     *tracedWrites
 	result     *Result // the counts that are known after reading
 	hiding     *hiding
-	// first are the versions of the objects that a list has shown first.
+	// first are the versions of the objects at the beginning, and of those that a later list has shown first.
 	first map[objectID]uint64
 	// keysOf returns event.keys for an event and its object. It may be nil.
 	keysOf func(*event, fields) []string
