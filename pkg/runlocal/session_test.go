@@ -356,7 +356,7 @@ func TestStartFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, Options{Nodes: 1}); err == nil {
+	if _, err := Start(ctx, Options{API: api.Options{DefaultServiceAccounts: true}, Nodes: 1}); err == nil {
 		t.Error("a session started on a context that has ended")
 	}
 }
