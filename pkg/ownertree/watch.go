@@ -2,13 +2,13 @@ package ownertree
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -42,7 +42,9 @@ func Watch(
 	targets := scope.targets(kinds)
 	w := newWatchState(kinds, scope, len(targets))
 	for _, target := range targets {
-		following.Go(func() { reader.Follow(ctx, target, w) })
+		following.Go(func() {
+			reader.Follow(ctx, target, func(c cluster.Change[*metav1.PartialObjectMetadata]) { w.change(target, c) })
+		})
 	}
 	for more := w.waitListed(ctx); more; more = w.waitQuiet(ctx) {
 		if err := changed(w.snapshot()); err != nil {
@@ -52,7 +54,7 @@ func Watch(
 	return nil
 }
 
-// watchState is what is known of the scope, as a cluster.Follower.
+// watchState is what is known of the scope.
 type watchState struct {
 	kinds *cluster.Kinds
 	scope Scope
@@ -65,8 +67,14 @@ type watchState struct {
 	reported map[targetKey]bool
 	pending  int // targets of which nothing has been heard
 	objects  map[targetKey]map[objectKey]*Node
-	failed   map[targetKey]cluster.Incomplete
+	failed   map[targetKey]failure
 	touched  map[types.UID]bool // since the last snapshot; the empty uid means all
+}
+
+// failure is why what is known of a target is not all there is, or may be old.
+type failure struct {
+	why     cluster.Incomplete
+	partial bool // there are objects that cannot be read, until all are listed again
 }
 
 type targetKey struct {
@@ -81,7 +89,7 @@ func newWatchState(kinds *cluster.Kinds, scope Scope, targets int) *watchState {
 		builder:  &builder{graph: newGraph(kinds, scope)},
 		reported: map[targetKey]bool{},
 		objects:  map[targetKey]map[objectKey]*Node{},
-		failed:   map[targetKey]cluster.Incomplete{},
+		failed:   map[targetKey]failure{},
 		touched:  map[types.UID]bool{},
 	}
 	if targets == 0 {
@@ -143,7 +151,9 @@ func (w *watchState) snapshot() (*Graph, Touched) {
 			nodes = append(nodes, &c)
 		}
 	}
-	g.missing(slices.Collect(maps.Values(w.failed)))
+	for _, f := range w.failed {
+		g.missing([]cluster.Incomplete{f.why})
+	}
 	g.build(nodes)
 	w.builder.forget(len(nodes))
 	touched := w.touched
@@ -151,13 +161,7 @@ func (w *watchState) snapshot() (*Graph, Touched) {
 	return g, func(n *Node) bool { return touched[""] || touched[n.UID] }
 }
 
-// markTouched notes a change of the object, or without a uid of all of the target. The caller holds mu.
-func (w *watchState) markTouched(key targetKey, uid types.UID) {
-	w.touched[uid] = true
-	w.notify(key)
-}
-
-// notify notes a change of the target. The caller holds mu.
+// notify notes that something is known of the target, or has changed. The caller holds mu.
 func (w *watchState) notify(key targetKey) {
 	if !w.reported[key] {
 		w.reported[key] = true
@@ -171,52 +175,40 @@ func (w *watchState) notify(key targetKey) {
 	}
 }
 
-// Listed replaces what is known of the target.
-func (w *watchState) Listed(target cluster.Target, objects []metav1.PartialObjectMetadata) {
+// change notes what has happened to the objects of a target.
+func (w *watchState) change(target cluster.Target, c cluster.Change[*metav1.PartialObjectMetadata]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := w.key(target)
-	known := make(map[objectKey]*Node, len(objects))
-	for i := range objects {
-		n := w.builder.node(key.kind, &objects[i])
-		known[objectKey{n.Kind, n.Namespace, n.Name}] = n
+	before := w.failed[key]
+	switch {
+	case c.Err != nil && (len(c.Objects) > 0 || !before.partial):
+		w.failed[key] = failure{target.Incomplete(c.Err), len(c.Objects) > 0}
+	case c.Err == nil && (c.Event == "" || !before.partial):
+		delete(w.failed, key)
 	}
-	w.objects[key] = known
-	delete(w.failed, key)
-	w.markTouched(key, "")
-}
-
-// Changed adds or replaces an object.
-func (w *watchState) Changed(target cluster.Target, object *metav1.PartialObjectMetadata) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := w.key(target)
-	n := w.builder.node(key.kind, object)
-	w.objects[key][objectKey{n.Kind, n.Namespace, n.Name}] = n
-	delete(w.failed, key)
-	w.markTouched(key, object.UID)
-}
-
-// Gone removes an object.
-func (w *watchState) Gone(target cluster.Target, object *metav1.PartialObjectMetadata) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := w.key(target)
-	delete(w.objects[key], objectKey{key.kind, object.Namespace, object.Name})
-	delete(w.failed, key)
-	w.markTouched(key, object.UID)
-}
-
-// Failed notes that what is known of the target may be old.
-func (w *watchState) Failed(target cluster.Target, why cluster.Incomplete) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := w.key(target)
-	if w.failed[key].Reason == why.Reason {
+	switch {
+	case c.Event == watch.Bookmark, c.Err != nil && len(c.Objects) == 0: // its objects are as they were
+		if w.failed[key].why.Reason != before.why.Reason {
+			w.notify(key)
+		}
 		return
+	case c.Event == "":
+		w.objects[key] = make(map[objectKey]*Node, len(c.Objects))
+		w.touched[""] = true
 	}
-	w.failed[key] = why
-	w.notify(key) // its objects are as they were
+	for _, object := range c.Objects {
+		id := objectKey{key.kind, object.Namespace, object.Name}
+		if c.Event == watch.Deleted {
+			delete(w.objects[key], id)
+		} else {
+			w.objects[key][id] = w.builder.node(key.kind, object)
+		}
+		if c.Event != "" {
+			w.touched[object.UID] = true
+		}
+	}
+	w.notify(key)
 }
 
 func (w *watchState) key(target cluster.Target) targetKey {

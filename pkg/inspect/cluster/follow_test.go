@@ -14,21 +14,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// recorder is a Follower that records the calls of its methods.
+// recorder records changes as lines.
 type recorder struct {
 	lines chan string
 }
 
-func (f recorder) Listed(_ Target, objects []metav1.PartialObjectMetadata) {
-	f.lines <- fmt.Sprintf("listed %d", len(objects))
+func (f recorder) change(c Change[*metav1.PartialObjectMetadata]) {
+	switch {
+	case c.Err != nil && len(c.Objects) == 0:
+		f.lines <- "failed " + Target{}.Incomplete(c.Err).Reason
+	case c.Event == "":
+		f.lines <- fmt.Sprintf("listed %d", len(c.Objects))
+	case c.Event == watch.Deleted:
+		f.lines <- "gone " + c.Objects[0].Name
+	case c.Event != watch.Bookmark:
+		o := c.Objects[0]
+		f.lines <- fmt.Sprintf("changed %s %s %d", o.Name, o.ResourceVersion, len(o.ManagedFields)+len(o.Annotations))
+	}
 }
-func (f recorder) Changed(_ Target, o *metav1.PartialObjectMetadata) {
-	f.lines <- fmt.Sprintf("changed %s %s %d", o.Name, o.ResourceVersion, len(o.ManagedFields)+len(o.Annotations))
-}
-func (f recorder) Gone(_ Target, o *metav1.PartialObjectMetadata) { f.lines <- "gone " + o.Name }
-func (f recorder) Failed(_ Target, why Incomplete)                { f.lines <- "failed " + why.Reason }
 
 // want waits for calls, in this order.
 func (f recorder) want(t *testing.T, lines ...string) {
@@ -104,7 +110,7 @@ func follow(t *testing.T, s *fakeServer, target Target) recorder {
 	r := s.reader(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { r.Follow(ctx, target, f) })
+	running.Go(func() { r.Follow(ctx, target, f.change) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()

@@ -75,6 +75,14 @@ type Target struct {
 	Namespace string
 }
 
+// namespace returns the only namespace to read; empty for all, and for cluster-scoped kinds.
+func (t Target) namespace() string {
+	if !t.Kind.Namespaced {
+		return ""
+	}
+	return t.Namespace
+}
+
 // Compare orders targets by kind, then namespace.
 func (t Target) Compare(other Target) int {
 	return cmp.Or(t.Kind.Compare(other.Kind), cmp.Compare(t.Namespace, other.Namespace))

@@ -57,6 +57,14 @@ type ListOptions struct {
 func (r *Reader) ListObjects(
 	ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error,
 ) error {
+	_, err := r.listObjects(ctx, target, o, each)
+	return err
+}
+
+// listObjects is ListObjects, and returns the resource version of the list, also with errUnreadable.
+func (r *Reader) listObjects(
+	ctx context.Context, target Target, o ListOptions, each func(*unstructured.Unstructured) error,
+) (string, error) {
 	accept := acceptJSON
 	if scheme.Scheme.Recognizes(target.Kind.GroupVersionKind) {
 		accept = acceptTyped
@@ -81,22 +89,22 @@ func (r *Reader) ListObjects(
 	})
 }
 
-// listPages reads all pages of a list of full objects. Pages in protobuf are large, as they are decoded while they
+// listPages reads all pages of a list of full objects, and returns its resource version. Pages in protobuf are large, as they are decoded while they
 // arrive.
 func (r *Reader) listPages(
 	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
 	read func(context.Context, io.Reader, *unusable) (metav1.ListMeta, error),
-) error {
+) (string, error) {
 	path, err := pathSegments(&target.Kind, target.Namespace, "")
 	if err != nil {
-		return err
+		return "", err
 	}
 	options := metav1.ListOptions{Limit: pageSize, LabelSelector: o.Labels, FieldSelector: o.Fields}
 	if accept == acceptTyped {
 		options.Limit = r.largePage
 	}
 	var left unusable
-	_, err = pages(ctx, options, func(options *metav1.ListOptions) (list metav1.ListMeta, err error) {
+	version, err := pages(ctx, options, func(options *metav1.ListOptions) (list metav1.ListMeta, err error) {
 		err = r.stream(ctx, path, accept, options, func(in io.Reader) (err error) {
 			list, err = read(ctx, in, &left)
 			return err
@@ -104,7 +112,7 @@ func (r *Reader) listPages(
 		progress.endPage(list)
 		return list, err
 	})
-	return cmp.Or(err, left.err())
+	return version, cmp.Or(err, left.err())
 }
 
 // objectPage implements pageDecoder. It calls each for one object after the other, so that only one at a time is in
@@ -209,13 +217,14 @@ func (r *Reader) ListTyped(
 	p := typedPage{
 		newObject: newObject, each: counted, seen: seenUIDs{}, omit: omittedForReferences(target.Kind.GroupVersionKind),
 	}
-	return r.listPages(ctx, target, accept, o, progress, func(
+	_, err = r.listPages(ctx, target, accept, o, progress, func(
 		ctx context.Context, in io.Reader, left *unusable,
 	) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
 	})
+	return err
 }
 
 // ListPlacedPods lists the pods of all namespaces that take room on a node: those that are bound and have not ended. It
@@ -234,13 +243,14 @@ func (r *Reader) ListPlacedPods(ctx context.Context, kind Kind, each func(*corev
 		return each(pod)
 	}
 	o := ListOptions{Fields: "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
-	return r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(
+	_, err := r.listPages(ctx, Target{Kind: kind}, acceptTyped, o, progress, func(
 		ctx context.Context, in io.Reader, left *unusable,
 	) (metav1.ListMeta, error) {
 		p.list = metav1.ListMeta{}
 		err := r.readPage(ctx, in, &p, left)
 		return p.list, err
 	})
+	return err
 }
 
 // typedPage implements pageDecoder. It calls each for one object after the other.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -45,9 +46,10 @@ type Reader struct {
 	buffers sync.Pool
 	// timeout is how long a request may go without data; watches have no timeout.
 	timeout time.Duration
-	// metadata is for watches.
+	// metadata and dynamic are for watches.
 	metadata     metadata.Interface
-	retryBackoff time.Duration // before the first retry of Follow
+	dynamic      dynamic.Interface
+	retryBackoff time.Duration // before the first retry of Follow and FollowObjects
 	progress     progress
 }
 
@@ -72,6 +74,9 @@ func NewReader(config *rest.Config) (*Reader, error) {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	if r.metadata, err = metadata.NewForConfigAndClient(config, transport); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if r.dynamic, err = dynamic.NewForConfigAndClient(config, transport); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return r, nil

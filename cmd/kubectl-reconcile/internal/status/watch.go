@@ -53,12 +53,8 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 	defer running.Wait()
 	defer cancel()
 	changes := make(chan statusChange)
-	objects, err := cluster.NewObjectFollower(r.options.connection.Config, r.cluster.Reader, r.options.clock, r.item)
-	if err != nil {
-		return err
-	}
 	for _, t := range targets {
-		running.Go(func() { r.followTarget(ctx, objects, t, changes) })
+		running.Go(func() { r.followTarget(ctx, t, changes) })
 	}
 	f := newStatusFollower(r)
 	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
@@ -73,14 +69,12 @@ func (r *statusReader) follow(ctx context.Context, targets []connect.Target, beg
 }
 
 // followTarget sends what happens to the objects of a target, until ctx ends.
-func (r *statusReader) followTarget(
-	ctx context.Context, objects *cluster.ObjectFollower[statusItem], t connect.Target, changes chan<- statusChange,
-) {
+func (r *statusReader) followTarget(ctx context.Context, t connect.Target, changes chan<- statusChange) {
 	selection := cluster.ObjectSelection{
-		Target: t.Target, Name: t.Name, Whole: r.whole(),
+		Target: t.Target, Whole: r.whole(),
 		Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields),
 	}
-	objects.Follow(ctx, selection, func(c cluster.ObjectChange[statusItem]) {
+	cluster.FollowObjects(ctx, r.cluster.Reader, selection, r.item, func(c cluster.Change[statusItem]) {
 		for i := range c.Objects {
 			c.Objects[i].source = targetKey(t)
 		}
