@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // Moment names a point in a recording: after the last record up to it. The zero Moment is the end.
@@ -122,7 +122,8 @@ func (f *finder) next(r *Record) (include, done bool) {
 		after := r.Time.After(m.Time)
 		return !after, after
 	case m.ResourceVersion != "":
-		f.found = f.found || r.hasVersion() && !olderVersion(r.ResourceVersion, m.ResourceVersion)
+		f.found = f.found || r.hasVersion() &&
+			(r.ResourceVersion == m.ResourceVersion || snapshot.IsNewer(r.ResourceVersion, m.ResourceVersion))
 		return true, f.found
 	case m.Start:
 		include = f.start(r)
@@ -167,30 +168,3 @@ func (f *finder) start(r *Record) bool {
 // hasVersion reports whether the record's ResourceVersion is a moment of the recording. Those of the objects of a list
 // are not: they are older than the list.
 func (r *Record) hasVersion() bool { return r.ResourceVersion != "" && r.Type != TypeListItem }
-
-// olderVersion reports whether a resource version is older than another one. Versions that are no numbers, which an API
-// server does not send, are older than all but themselves.
-func olderVersion(version, than string) bool {
-	if version == than {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err != nil || order < 0
-}
-
-// newerVersion returns the newer one of the newest resource version, or "", and another one. It ignores what is no
-// number.
-func newerVersion(newest, version string) string {
-	if newest == "" {
-		newest = version // compared with itself, it is a number or none
-	}
-	order, err := resourceversion.CompareResourceVersion(newest, version)
-	switch {
-	case err != nil && newest == version:
-		return ""
-	case err == nil && order < 0:
-		return version
-	default:
-		return newest
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // Seek implements Recording. It begins at the last snapshot before the moment.
@@ -84,7 +86,7 @@ func (r *Reader) target(m Moment, info *Info) (int, bool, error) {
 // versionTarget returns the first segment that may have a resource version or a newer one. Nothing but the segments
 // themselves shows that none before has: so their headers are read, even if there is an index.
 func (r *Reader) versionTarget(version string) (int, bool, error) {
-	wanted, numeric := numericVersion(version)
+	wanted := snapshot.VersionNumber(version)
 	for i := range r.segments {
 		s := &r.segments[i]
 		if s.is(segmentSnapshot) {
@@ -93,7 +95,7 @@ func (r *Reader) versionTarget(version string) (int, bool, error) {
 		if err := r.check(s); err != nil {
 			return 0, false, fmt.Errorf("reading the segment at byte %d: %w", s.offset, err)
 		}
-		if numeric && s.version >= wanted || s.is(segmentVersions) {
+		if wanted != 0 && s.version >= wanted || s.is(segmentVersions) {
 			return i, true, nil
 		}
 	}

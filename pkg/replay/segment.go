@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -231,12 +230,6 @@ func looksLike(b []byte) string {
 		return "JSON"
 	}
 	return ""
-}
-
-// numericVersion returns a resource version as a number; false if it is none that fits.
-func numericVersion(version string) (uint64, bool) {
-	n, err := strconv.ParseUint(version, 10, 64)
-	return n, err == nil && n != 0 && version[0] != '0' && version[0] != '+'
 }
 
 // micro returns a time as it is in the file: 0 for none.

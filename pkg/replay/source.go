@@ -3,6 +3,8 @@ package replay
 import (
 	"io"
 	"slices"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // Source yields the records of a recording in order. It may not be used concurrently.
@@ -109,8 +111,8 @@ func (m *Memory) Seek(moment Moment) (*State, error) {
 		if done {
 			break
 		}
-		if r.hasVersion() {
-			last = newerVersion(last, r.ResourceVersion)
+		if r.hasVersion() && snapshot.IsNewer(r.ResourceVersion, last) {
+			last = r.ResourceVersion
 		}
 	}
 	if !f.complete() {

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // Sink takes records, in the order in which they arrived.
@@ -209,7 +211,7 @@ func (w *Writer) describe(s *segment, r *Record) {
 		w.ended = true
 	}
 	if r.hasVersion() {
-		if n, ok := numericVersion(r.ResourceVersion); ok {
+		if n := snapshot.VersionNumber(r.ResourceVersion); n != 0 {
 			s.version = max(s.version, n)
 		} else {
 			s.flags |= segmentVersions

@@ -3,8 +3,9 @@ package imports
 import (
 	"cmp"
 	"container/heap"
-	"strconv"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 const (
@@ -41,13 +42,7 @@ func (c *change) name() objectName {
 }
 
 // number returns the resource version of the answer as a number; 0 if it has none.
-func (c *change) number() uint64 {
-	v, err := strconv.ParseUint(c.version, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return v
-}
+func (c *change) number() uint64 { return snapshot.VersionNumber(c.version) }
 
 // deletes reports whether a change is a deletion: the version of its answer may be that of before.
 func (c *change) deletes() bool { return c.verb == "delete" || c.verb == "deletecollection" }

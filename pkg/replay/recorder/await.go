@@ -2,10 +2,11 @@ package recorder
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // awaitInterval is how often Await looks.
@@ -24,8 +25,8 @@ func (j *journal) reached(last func(schema.GroupResource) uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, s := range j.streams {
-		version, err := strconv.ParseUint(s.version, 10, 64)
-		if err == nil && version < last(s.definition.GroupResource()) {
+		version := snapshot.VersionNumber(s.version)
+		if version != 0 && version < last(s.definition.GroupResource()) {
 			return false
 		}
 	}

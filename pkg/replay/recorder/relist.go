@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
@@ -122,7 +123,9 @@ func (s *stream) differences(items []apijson.Item, version string) ([]*replay.Re
 	for _, r := range out {
 		r.Relisted = r.Type.HasObject()
 	}
-	sort.SliceStable(out, func(i, j int) bool { return versionLess(out[i].ResourceVersion, out[j].ResourceVersion) })
+	sort.SliceStable(out, func(i, j int) bool {
+		return snapshot.IsNewer(out[j].ResourceVersion, out[i].ResourceVersion)
+	})
 	return out, nil
 }
 
@@ -138,17 +141,10 @@ func (s *stream) deletion(key objectKey, last knownObject, version string) (*rep
 	}, nil
 }
 
-// versionLess orders resource versions: as numbers, which they are since Kubernetes 1.35, if both are.
-func versionLess(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x < y
-}
-
 // versionBefore returns the resource version before one; the same if it is not a number.
 func versionBefore(version string) string {
-	n, err := strconv.ParseUint(version, 10, 64)
-	if err != nil || n == 0 {
+	n := snapshot.VersionNumber(version)
+	if n == 0 {
 		return version
 	}
 	return strconv.FormatUint(n-1, 10)

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -206,7 +206,8 @@ func (b *bound) isZero() bool { return b.Moment == replay.Moment{} }
 func (b *bound) at(r *replay.Record) bool {
 	if !b.reached {
 		b.reached = b.isZero() || b.Number > 0 && r.Number >= b.Number || !b.Time.IsZero() && !r.Time.Before(b.Time) ||
-			b.ResourceVersion != "" && newerOrSame(r.ResourceVersion, b.ResourceVersion) || b.Start && isChange(r)
+			b.ResourceVersion != "" && (r.ResourceVersion == b.ResourceVersion ||
+				snapshot.IsNewer(r.ResourceVersion, b.ResourceVersion)) || b.Start && isChange(r)
 	}
 	return b.reached
 }
@@ -226,13 +227,3 @@ func (b *bound) after(r *replay.Record) bool {
 }
 
 func isChange(r *replay.Record) bool { return r.Type.HasObject() && r.Type != replay.TypeListItem }
-
-// newerOrSame compares resource versions, which are numbers.
-func newerOrSame(version, than string) bool {
-	a, err := strconv.ParseUint(version, 10, 64)
-	if err != nil {
-		return version == than
-	}
-	b, err := strconv.ParseUint(than, 10, 64)
-	return err == nil && a >= b
-}

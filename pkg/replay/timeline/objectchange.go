@@ -14,7 +14,7 @@ import (
 
 // changeOf describes what two versions of an object differ in. before is nil for an object that is new.
 func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange, difference, error) {
-	out := snapshot(after)
+	out := numbersIn(after)
 	if before == nil {
 		conditions := elementsOf(valueOf(after.at("status"), "conditions"))
 		out.Conditions = compareConditions(nil, conditionsOf(conditions))
@@ -155,8 +155,8 @@ func compareConditions(before, after []condition) []ConditionChange {
 	return out
 }
 
-// snapshot returns an ObjectChange that only has the numbers of an object.
-func snapshot(d *document) *ObjectChange {
+// numbersIn returns an ObjectChange that only has the numbers of an object.
+func numbersIn(d *document) *ObjectChange {
 	status := d.at("status")
 	return &ObjectChange{
 		ResourceVersion:    textOf(d.meta("resourceVersion")),

@@ -127,7 +127,7 @@ func (t *Timeline) change(e *Entry, r *replay.Record, s *streamState, after, bef
 // before anything is decoded, if that is possible.
 func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s *streamState) bool {
 	if e.Type == Deleted {
-		e.Change = snapshot(after) // the last state; managedFields do not name who deleted it
+		e.Change = numbersIn(after) // the last state; managedFields do not name who deleted it
 		t.setWriter(e, r)
 		return true
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"reflect"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +9,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // caches are the informer caches that the server itself reads: those of admission above all, but also of authorization
@@ -45,6 +46,6 @@ func (s *Server) CachesSynced(gr schema.GroupResource) bool {
 	if !ok {
 		return true
 	}
-	seen, err := strconv.ParseUint(store.LastStoreSyncResourceVersion(), 10, 64)
-	return err == nil && seen >= s.LastEvent(gr) && s.policiesInForce(gr)
+	seen := snapshot.VersionNumber(store.LastStoreSyncResourceVersion())
+	return seen > 0 && seen >= s.LastEvent(gr) && s.policiesInForce(gr)
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
@@ -57,7 +57,7 @@ func (s *Server) Play(ctx context.Context, ev PlayedEvent) (uint64, error) {
 		return 0, err
 	}
 	return s.backend.store.Play(ctx, storage.config, storage.prefix, storage.mode, memstore.Played{
-		Key: storage.key(m), Object: obj, Deleted: ev.Deleted, Version: ParseResourceVersion(ev.ResourceVersion),
+		Key: storage.key(m), Object: obj, Deleted: ev.Deleted, Version: snapshot.VersionNumber(ev.ResourceVersion),
 	})
 }
 
@@ -65,7 +65,7 @@ func (s *Server) Play(ctx context.Context, ev PlayedEvent) (uint64, error) {
 // of a list. A version below the newest changes nothing.
 func (s *Server) Progress(gr schema.GroupResource, resourceVersion string) {
 	if storage, err := s.storageToPlay(gr); err == nil {
-		s.backend.store.Progress(storage.prefix, ParseResourceVersion(resourceVersion))
+		s.backend.store.Progress(storage.prefix, snapshot.VersionNumber(resourceVersion))
 	}
 }
 
@@ -114,13 +114,4 @@ func (s *Server) storageToPlay(gr schema.GroupResource) (resourceStorage, error)
 		return resourceStorage{}, fmt.Errorf("playing %q: %w", gr, ErrNotServed)
 	}
 	return storage, nil
-}
-
-// ParseResourceVersion returns a resource version as a number, 0 for one that is none.
-func ParseResourceVersion(text string) uint64 {
-	version, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return version
 }

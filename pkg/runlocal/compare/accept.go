@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -93,8 +94,8 @@ func (a *Accepted) writeRecord(sink replay.Sink, r *replay.Record) error {
 
 // version returns a recorded version as it is with the insertions.
 func (a *Accepted) version(text string) string {
-	version, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
+	version := snapshot.VersionNumber(text)
+	if version == 0 {
 		return text
 	}
 	higher := uint64(0)

@@ -9,15 +9,14 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -183,12 +182,12 @@ func (l *recorded) sort() {
 	newest := uint64(0)
 	last := map[objectID]uint64{}
 	for _, ev := range l.objects {
-		last[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
+		last[ev.objectID()] = snapshot.VersionNumber(ev.record.ResourceVersion)
 	}
 	for _, ev := range l.events {
-		version, err := strconv.ParseUint(ev.record.ResourceVersion, 10, 64)
+		version := snapshot.VersionNumber(ev.record.ResourceVersion)
 		before, known := last[ev.objectID()]
-		if err != nil || ev.record.Relisted || ev.record.Type == replay.TypeListItem && known ||
+		if version == 0 || ev.record.Relisted || ev.record.Type == replay.TypeListItem && known ||
 			ev.isDeletion() && version <= before {
 			version = newest
 		}
@@ -338,7 +337,7 @@ func (l *recorded) attribute(who attributor) error {
 	state := index{}
 	l.first = map[objectID]uint64{}
 	for _, ev := range l.objects {
-		l.first[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
+		l.first[ev.objectID()] = snapshot.VersionNumber(ev.record.ResourceVersion)
 		obj, err := parse(ev.record.Object)
 		if err != nil {
 			return fmt.Errorf("reading record %d: %w", ev.record.Number, err)
@@ -379,7 +378,7 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	defer state.set(ev, after)
 	if ev.record.Relisted || ev.record.Type == replay.TypeListItem {
 		if before == nil {
-			l.first[ev.objectID()] = api.ParseResourceVersion(ev.record.ResourceVersion)
+			l.first[ev.objectID()] = snapshot.VersionNumber(ev.record.ResourceVersion)
 		}
 		l.result.Relisted++
 		return nil
@@ -404,7 +403,7 @@ func (l *recorded) isFromBefore(c trace.Cause) bool {
 		return false
 	}
 	id := objectID{resourceOf(&c.Watch.Object), c.Watch.Namespace, c.Watch.Name}
-	return api.ParseResourceVersion(c.Watch.ResourceVersion) < l.first[id]
+	return snapshot.VersionNumber(c.Watch.ResourceVersion) < l.first[id]
 }
 
 func (l *recorded) setKeys(ev *event, obj fields) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -394,7 +395,7 @@ func (r *run) resources() []api.RecordedResource {
 			one = &api.RecordedResource{Kind: stream.GVK(), Resource: stream.Resource}
 			byName[gr], order = one, append(order, gr)
 		}
-		one.ResourceVersion = max(one.ResourceVersion, api.ParseResourceVersion(stream.ResourceVersion))
+		one.ResourceVersion = max(one.ResourceVersion, snapshot.VersionNumber(stream.ResourceVersion))
 	}
 	out := make([]api.RecordedResource, 0, len(order))
 	for _, gr := range order {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -87,7 +87,7 @@ func (t *tracedWrites) add(r *replay.Record) {
 	}
 	switch d := e.Detail.(type) {
 	case *trace.Watch:
-		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
+		t.newest = max(t.newest, snapshot.VersionNumber(d.ResourceVersion))
 		t.delivered[tracedName(&d.Object)+d.ResourceVersion] = e.Time
 	case *trace.Start:
 		t.traced[e.Controller] = true
@@ -107,7 +107,7 @@ func (t *tracedWrites) add(r *replay.Record) {
 			t.addRefusal(r, e.Time, d, by)
 			return
 		}
-		t.newest = max(t.newest, api.ParseResourceVersion(d.ResourceVersion))
+		t.newest = max(t.newest, snapshot.VersionNumber(d.ResourceVersion))
 		began := e.Time.Add(-time.Duration(d.Latency))
 		made := &tracedWrite{effect: by, user: d.User, unknown: !known, verb: requestVerb(d), began: began}
 		of := tracedName(&d.Object)

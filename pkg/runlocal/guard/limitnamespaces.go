@@ -1,14 +1,12 @@
 package guard
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,11 +146,6 @@ func expiredResponse(req *http.Request, why string) *http.Response {
 // groupVersion returns the group and version that a request for a resource is about.
 func groupVersion(info *request.RequestInfo) schema.GroupVersion {
 	return schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-}
-
-// compareVersions orders two resourceVersions, which are decimal numbers of any length. The empty one comes first.
-func compareVersions(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 // resourceScopes caches which resources are namespaced. It reads the discovery document of a group and version when it

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 )
 
@@ -210,12 +211,12 @@ func (m *mergedWatch) deliver(namespace int, f watchFrame) error {
 func (m *mergedWatch) sendBookmark() error {
 	least := 0
 	for i := range m.progress {
-		if compareVersions(m.progress[i], m.progress[least]) < 0 {
+		if snapshot.VersionNumber(m.progress[i]) < snapshot.VersionNumber(m.progress[least]) {
 			least = i
 		}
 	}
 	f := m.bookmarks[least]
-	if f.data == nil || compareVersions(f.version, m.lastBookmark) <= 0 {
+	if f.data == nil || !snapshot.IsNewer(f.version, m.lastBookmark) {
 		return nil
 	}
 	m.lastBookmark = f.version

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // watchHistories record what lists and watches of several namespaces have delivered, so that a watch can continue where
@@ -109,7 +111,7 @@ func (h *watchHistory) startVersions(version string, namespaces int) []string {
 			continue
 		}
 		for i := range at { // it may have been any of the watches: to deliver an event twice does no harm
-			if compareVersions(at[i], least[i]) < 0 {
+			if snapshot.VersionNumber(at[i]) < snapshot.VersionNumber(least[i]) {
 				least[i] = at[i]
 			}
 		}

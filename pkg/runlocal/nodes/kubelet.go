@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
@@ -233,8 +233,7 @@ func (k *kubelet) newest(ps *podState, pod *corev1.Pod) *corev1.Pod {
 	if latest == nil {
 		return pod
 	}
-	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, latest.ResourceVersion)
-	if err == nil && order < 0 {
+	if snapshot.IsNewer(latest.ResourceVersion, pod.ResourceVersion) {
 		return latest
 	}
 	return pod

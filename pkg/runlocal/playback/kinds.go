@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -177,7 +178,7 @@ func (one *kind) begin(state *replay.State) []*replay.Record {
 		if stream == nil {
 			continue
 		}
-		version = max(version, api.ParseResourceVersion(stream.ResourceVersion))
+		version = max(version, snapshot.VersionNumber(stream.ResourceVersion))
 		complete = complete && stream.Listed
 	}
 	for key, r := range state.Objects() {
@@ -185,14 +186,14 @@ func (one *kind) begin(state *replay.State) []*replay.Record {
 			continue
 		}
 		name := objectName{key.Namespace, key.Name}
-		if other := newest[name]; other == nil || olderThan(other, r) {
+		if other := newest[name]; other == nil || snapshot.IsNewer(r.ResourceVersion, other.ResourceVersion) {
 			newest[name] = r
 		}
 	}
 	objects := make([]*replay.Record, 0, len(newest))
 	for name, r := range newest {
 		objects = append(objects, r)
-		v := api.ParseResourceVersion(r.ResourceVersion)
+		v := snapshot.VersionNumber(r.ResourceVersion)
 		if one.known != nil {
 			one.known[name] = v
 		}
@@ -205,10 +206,6 @@ func (one *kind) begin(state *replay.State) []*replay.Record {
 	return objects
 }
 
-func olderThan(a, b *replay.Record) bool {
-	return api.ParseResourceVersion(a.ResourceVersion) < api.ParseResourceVersion(b.ResourceVersion)
-}
-
 func (one *kind) stored(data []byte) api.StoredObject {
 	return api.StoredObject{Kind: one.resource.Kind, Resource: one.resource.Resource, JSON: data}
 }
@@ -218,7 +215,7 @@ func (one *kind) isKnown(r *replay.Record) bool {
 	if one.known == nil {
 		return false
 	}
-	name, version := objectName{r.Namespace, r.Name}, api.ParseResourceVersion(r.ResourceVersion)
+	name, version := objectName{r.Namespace, r.Name}, snapshot.VersionNumber(r.ResourceVersion)
 	last, ok := one.known[name]
 	if r.Type == replay.TypeDeleted {
 		delete(one.known, name)

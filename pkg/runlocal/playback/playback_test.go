@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -499,7 +500,7 @@ func TestWritable(t *testing.T) {
 	}
 	web.Labels["tier"] = "back"
 	written := must[*appsv1.Deployment](t)(deployments.Update(t.Context(), web, metav1.UpdateOptions{}))
-	if got, newest := api.ParseResourceVersion(written.ResourceVersion), api.ParseResourceVersion(
+	if got, newest := snapshot.VersionNumber(written.ResourceVersion), snapshot.VersionNumber(
 		r.ready.ResourceVersion); got <= newest {
 		t.Errorf("a write has version %d, the newest recorded one was %d", got, newest)
 	}

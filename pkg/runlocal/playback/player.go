@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -115,7 +116,7 @@ func (p *player) deliverList(ctx context.Context, one *kind, stream int) error {
 		if r.Type == replay.TypeDeleted {
 			return 0
 		}
-		return api.ParseResourceVersion(r.ResourceVersion)
+		return snapshot.VersionNumber(r.ResourceVersion)
 	}
 	sort.SliceStable(records, func(i, j int) bool { return rank(records[i]) < rank(records[j]) })
 	var errs []error

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // reading is a copy while it is read. Its steps run one after another, each with requests in parallel: mu guards what
@@ -267,11 +267,7 @@ func (r *reading) addWith(h *header, kind cluster.Kind, data json.RawMessage) er
 }
 
 // raise raises the copy's version to that of a list or object, if it is a number. r.mu must be held.
-func (r *reading) raise(version string) {
-	if n, err := strconv.ParseUint(version, 10, 64); err == nil {
-		r.version = max(r.version, n)
-	}
-}
+func (r *reading) raise(version string) { r.version = max(r.version, snapshot.VersionNumber(version)) }
 
 // leaveOut records what is left out.
 func (r *reading) leaveOut(l LeftOut) {

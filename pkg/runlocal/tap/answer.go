@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // protobufMagic is the prefix of objects in the API's protobuf encoding, before a runtime.Unknown (apimachinery:
@@ -129,7 +130,7 @@ func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 	return obj, nil
 }
 
-func (a *answer) version() uint64 { return parseVersion(a.meta.ResourceVersion) }
+func (a *answer) version() uint64 { return snapshot.VersionNumber(a.meta.ResourceVersion) }
 
 // created returns the fields of an object that was created, without the metadata and status that the server sets.
 func (a *answer) created() []inspect.Change {

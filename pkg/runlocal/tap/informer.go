@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime/pprof"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -226,7 +226,7 @@ func (h *handler) begin(event trace.WatchType, old, obj any, initial bool) deliv
 	m := metadata(obj)
 	d := delivery{h: h, inScope: h.inScope(obj, m)}
 	if m != nil {
-		d.rv = parseVersion(m.GetResourceVersion())
+		d.rv = snapshot.VersionNumber(m.GetResourceVersion())
 	}
 	switch {
 	case !d.inScope:
@@ -272,15 +272,6 @@ func version(obj any) string {
 	return ""
 }
 
-// parseVersion returns a resourceVersion as a number; 0 if the server uses something else.
-func parseVersion(resourceVersion string) uint64 {
-	n, err := strconv.ParseUint(resourceVersion, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // watchEvent is a watch event that was recorded, or will be when it turns out to be a cause.
 type watchEvent struct {
 	watch    *trace.Watch
@@ -323,7 +314,7 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 	}
 	w := &trace.Watch{Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial}
 	if event != trace.Resync {
-		by := i.tap.writers.get(parseVersion(w.ResourceVersion))
+		by := i.tap.writers.get(snapshot.VersionNumber(w.ResourceVersion))
 		w.WrittenBy, w.Writer = by.id, by.controller
 	}
 	if event == trace.Modified {

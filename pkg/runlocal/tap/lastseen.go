@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -18,7 +19,7 @@ type seenObject interface {
 // cachedObject is an object in an informer's store.
 type cachedObject struct{ obj runtime.Object }
 
-func (s cachedObject) version() uint64                 { return parseVersion(version(s.obj)) }
+func (s cachedObject) version() uint64                 { return snapshot.VersionNumber(version(s.obj)) }
 func (s cachedObject) object() (runtime.Object, error) { return s.obj, nil }
 
 // lastSeen returns the latest version of the object that an informer or an answer has shown; nil if there is none.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -60,7 +61,7 @@ func (r *relay[K]) Add(k K) {
 	}
 	r.c.tap.mu.Unlock()
 	if r.order != nil && from.event != nil {
-		r.order.add(k, parseVersion(from.event.watch.ResourceVersion))
+		r.order.add(k, snapshot.VersionNumber(from.event.watch.ResourceVersion))
 		return
 	}
 	r.TypedRateLimitingInterface.Add(k)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -233,7 +234,7 @@ func TestOrderingHandsOnWhatWasWrittenFirst(t *testing.T) {
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 			<-wait
 			m := metadata(obj)
-			o.add(m.GetName(), parseVersion(m.GetResourceVersion()))
+			o.add(m.GetName(), snapshot.VersionNumber(m.GetResourceVersion()))
 			shown.Add(1)
 		}})
 		if err != nil {

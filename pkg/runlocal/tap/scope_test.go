@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -98,7 +99,7 @@ func TestWatchEventsOfOtherNamespacesAreDropped(t *testing.T) {
 		eventually(t, "the pod to be there", func() bool { return i.known(namespace) })
 		source.Modify(changed)
 		eventually(t, "the change to be handled", func() bool {
-			return tap.State().Handled[i.gvr.GroupResource()] >= parseVersion(changed.ResourceVersion)
+			return tap.State().Handled[i.gvr.GroupResource()] >= snapshot.VersionNumber(changed.ResourceVersion)
 		})
 		source.Delete(changed)
 		eventually(t, "the pod to be gone", func() bool { return !i.known(namespace) })

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -182,7 +183,7 @@ func (c *call) emit(r *reconcile) {
 	}
 	if r != nil && q.IsWrite() && q.Recorded == nil {
 		r.wrote(q.Failed())
-		rv := parseVersion(q.ResourceVersion)
+		rv := snapshot.VersionNumber(q.ResourceVersion)
 		changed := c.before == nil || c.before.version() != rv
 		if !q.Failed() && !q.DryRun && changed {
 			tap.writers.putIfAbsent(rv, r)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -87,7 +88,7 @@ func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
 // stores it, as kube-controller-manager's informers do (cmd/kube-controller-manager/app/controllermanager.go).
 func (t *Tap) trim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil && m.GetManagedFields() != nil {
-		if t.recording() && t.writers.get(parseVersion(m.GetResourceVersion())) == (writer{}) {
+		if t.recording() && t.writers.get(snapshot.VersionNumber(m.GetResourceVersion())) == (writer{}) {
 			t.managers.put(m)
 		}
 		m.SetManagedFields(nil)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -103,7 +104,7 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "version "+version, func() bool {
-			return tap.State().Handled[schema.GroupResource{Resource: "pods"}] == parseVersion(version)
+			return tap.State().Handled[schema.GroupResource{Resource: "pods"}] == snapshot.VersionNumber(version)
 		})
 	}
 	step("2", "kubectl-create", func(*corev1.Pod) {})

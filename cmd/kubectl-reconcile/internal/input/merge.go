@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -209,7 +208,7 @@ func (m *merged) fill(p *part) error {
 	case err != nil:
 		return fmt.Errorf("reading %s: %w", named(p.file.name), err)
 	}
-	if r.ResourceVersion != "" && r.Type != replay.TypeListEnd && isNewer(r.ResourceVersion, p.version) {
+	if r.Type != replay.TypeListEnd && snapshot.IsNewer(r.ResourceVersion, p.version) {
 		p.version = r.ResourceVersion
 	}
 	p.next = r
@@ -222,17 +221,7 @@ func (p *part) before(other *part) bool {
 	if !a.Time.Equal(b.Time) {
 		return a.Time.Before(b.Time)
 	}
-	return a.Time.IsZero() && isNewer(other.version, p.version)
-}
-
-// isNewer reports whether a resource version is newer than another one, which may be empty. Versions that cannot be
-// compared are not.
-func isNewer(version, than string) bool {
-	if version == "" || than == "" {
-		return version != ""
-	}
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err == nil && order > 0
+	return a.Time.IsZero() && snapshot.IsNewer(other.version, p.version)
 }
 
 // add adds a record of a file.

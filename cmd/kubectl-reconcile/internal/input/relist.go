@@ -3,6 +3,7 @@ package input
 import (
 	"slices"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -57,9 +58,9 @@ func (j *joined) addObject(m *merged, p *part, r *replay.Record) {
 		m.emit(r)
 		return
 	case before != nil && before.UID == r.UID && before.ResourceVersion != "" &&
-		!isNewer(r.ResourceVersion, before.ResourceVersion):
+		!snapshot.IsNewer(r.ResourceVersion, before.ResourceVersion):
 		return // another file had it
-	case before == nil && j.gone[k] != "" && r.ResourceVersion != "" && !isNewer(r.ResourceVersion, j.gone[k]):
+	case before == nil && j.gone[k] != "" && r.ResourceVersion != "" && !snapshot.IsNewer(r.ResourceVersion, j.gone[k]):
 		return // another file had it, and that it is gone
 	case r.Type == replay.TypeListItem && j.relist:
 		r.Type, r.Relisted = replay.TypeAdded, true

@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -53,7 +54,7 @@ func Objects(state *replay.State) []Object {
 		case !known:
 			at[one.Key()] = len(out)
 			out = append(out, one)
-		case older(out[index].Record.ResourceVersion, r.ResourceVersion):
+		case snapshot.IsNewer(r.ResourceVersion, out[index].Record.ResourceVersion):
 			out[index] = one
 		}
 	}
@@ -64,9 +65,6 @@ func Objects(state *replay.State) []Object {
 	})
 	return out
 }
-
-// older compares resource versions, which are comparable: numbers without leading zeros.
-func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
 // kindOf returns the kind of a stream.
 func kindOf(s *replay.Stream) cluster.Kind {

@@ -177,23 +177,6 @@ func TestStatusJSONWithoutItems(t *testing.T) {
 	}
 }
 
-func TestOlderVersion(t *testing.T) {
-	for _, tt := range []struct {
-		a, b   string
-		want   bool
-		reason string
-	}{
-		{"9", "10", true, "they are numbers, not words"},
-		{"10", "9", false, "the other way round"},
-		{"10", "10", false, "the same is not older"},
-		{"11", "12", true, "as many digits"},
-	} {
-		if olderVersion(tt.a, tt.b) != tt.want {
-			t.Errorf("is %s older than %s? want %t: %s", tt.a, tt.b, tt.want, tt.reason)
-		}
-	}
-}
-
 func TestNamesakes(t *testing.T) {
 	other := itemOf("a", "x", inspect.Current, false)
 	other.kind.Group, other.Object.Kind = "other.com", "Widget"

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
 // statusChange is what a watch reports: everything of a target, or one object.
@@ -235,7 +236,7 @@ func (f *statusFollower) take(c statusChange) ([]statusItem, watch.EventType) {
 func (f *statusFollower) takeOne(c statusChange) ([]statusItem, watch.EventType) {
 	item := c.items[0]
 	old, known := f.items[item.key()]
-	if known && old.Object.UID == item.Object.UID && olderVersion(item.version, old.version) {
+	if known && old.Object.UID == item.Object.UID && snapshot.IsNewer(old.version, item.version) {
 		return nil, "" // the list was newer
 	}
 	if c.event == watch.Deleted {
@@ -248,9 +249,6 @@ func (f *statusFollower) takeOne(c statusChange) ([]statusItem, watch.EventType)
 	f.keep(&c.items[0])
 	return c.items, c.event
 }
-
-// olderVersion compares resource versions, which are comparable: numbers without leading zeros.
-func olderVersion(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
 func (i *statusItem) key() string {
 	return i.kind.GroupResource().String() + " " + i.Object.Namespace + "/" + i.Object.Name
