@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
 )
 
 // ErrEmpty is the error of an input without documents.

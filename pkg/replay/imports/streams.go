@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
 )
 
 // streams are the streams of a Source. The zero value has none.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // plan is what is to be redacted in the objects of a kind.

@@ -3,6 +3,8 @@ package timeline
 import (
 	"bytes"
 	"slices"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // ContainerChange is a container of a pod whose state changed, or that was restarted.
@@ -31,14 +33,14 @@ var containerLists = []string{"initContainerStatuses", "containerStatuses", "eph
 func containersOf(was, is []byte) []ContainerChange {
 	var out []ContainerChange
 	for _, list := range containerLists {
-		old, updated := valueOf(was, list), valueOf(is, list)
+		old, updated := rawjson.ValueAt(was, list), rawjson.ValueAt(is, list)
 		if bytes.Equal(old, updated) {
 			continue
 		}
-		olds := elementsOf(old)
-		for _, c := range elementsOf(updated) {
-			name := textOf(valueOf(c, "name"))
-			i := slices.IndexFunc(olds, func(o []byte) bool { return textOf(valueOf(o, "name")) == name })
+		olds := rawjson.Elements(old)
+		for _, c := range rawjson.Elements(updated) {
+			name := rawjson.TextAt(c, "name")
+			i := slices.IndexFunc(olds, func(o []byte) bool { return rawjson.TextAt(o, "name") == name })
 			var previous []byte
 			if i >= 0 {
 				previous = olds[i]
@@ -55,29 +57,29 @@ func containerChange(name string, before, after []byte) (ContainerChange, bool) 
 	from, old := containerState(before)
 	to, state := containerState(after)
 	out := ContainerChange{
-		Name: name, From: from, To: to, Reason: textOf(valueOf(state, "reason")),
-		Message: textOf(valueOf(state, "message")), ExitCode: numberOf(valueOf(state, "exitCode")),
+		Name: name, From: from, To: to, Reason: rawjson.TextAt(state, "reason"),
+		Message: rawjson.TextAt(state, "message"), ExitCode: numberOf(rawjson.ValueAt(state, "exitCode")),
 	}
-	if n := numberOf(valueOf(after, "restartCount")); n != nil {
+	if n := numberOf(rawjson.ValueAt(after, "restartCount")); n != nil {
 		out.Restarts = *n
-		if was := numberOf(valueOf(before, "restartCount")); was != nil {
+		if was := numberOf(rawjson.ValueAt(before, "restartCount")); was != nil {
 			out.Restarted = max(0, *n-*was)
 		}
 	}
 	if out.Restarted > 0 {
-		last := valueAt(after, "lastState", "terminated")
-		out.LastReason = textOf(valueOf(last, "reason"))
+		last := rawjson.ValueAt(after, "lastState", "terminated")
+		out.LastReason = rawjson.TextAt(last, "reason")
 		if out.ExitCode == nil {
-			out.ExitCode = numberOf(valueOf(last, "exitCode"))
+			out.ExitCode = numberOf(rawjson.ValueAt(last, "exitCode"))
 		}
 	}
-	return out, from != to || out.Reason != textOf(valueOf(old, "reason")) || out.Restarted > 0
+	return out, from != to || out.Reason != rawjson.TextAt(old, "reason") || out.Restarted > 0
 }
 
 // containerState returns the name of the state of a container, and what is known about it.
 func containerState(status []byte) (string, []byte) {
 	for _, name := range []string{"waiting", "running", "terminated"} {
-		if state := valueAt(status, "state", name); len(state) > 0 && state[0] == '{' {
+		if state := rawjson.ValueAt(status, "state", name); len(state) > 0 && state[0] == '{' {
 			return name, state
 		}
 	}

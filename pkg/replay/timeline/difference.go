@@ -9,13 +9,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // document is a version of an object that was split into its parts, which are not decoded.
 type document struct {
 	raw []byte
 	// members are those of the object, metadata those of its metadata; nil if it is none.
-	members, metadata []member
+	members, metadata []rawjson.Member
 	// managers are the entries of managedFields.
 	managers []managedEntry
 }
@@ -27,11 +28,11 @@ func documentOf(raw []byte, like *document) *document {
 	if like == nil {
 		like = &document{}
 	}
-	d.members, _ = splitObject(raw, 0, like.members, func(key string, at int) (end int) {
+	d.members, _ = rawjson.Split(raw, 0, like.members, func(key string, at int) (end int) {
 		if key != "metadata" || at >= len(raw) || raw[at] != '{' {
 			return 0
 		}
-		d.metadata, end = splitObject(raw, at, like.metadata, func(key string, at int) (end int) {
+		d.metadata, end = rawjson.Split(raw, at, like.metadata, func(key string, at int) (end int) {
 			if key == "managedFields" {
 				d.managers, end = splitManaged(raw, at, like.managers)
 			}
@@ -51,10 +52,10 @@ func (d *document) at(name string) []byte { return find(d.members, name) }
 // meta returns a field of the metadata; nil if there is none.
 func (d *document) meta(name string) []byte { return find(d.metadata, name) }
 
-func find(members []member, name string) []byte {
+func find(members []rawjson.Member, name string) []byte {
 	for i := range members {
-		if members[i].key == name {
-			return members[i].value
+		if members[i].Key == name {
+			return members[i].Value
 		}
 	}
 	return nil
@@ -125,7 +126,7 @@ func split(before, after []byte, depth int) (old, updated any, err error) {
 		return nil, nil, nil
 	}
 	if depth < maxSplit {
-		if olds, news := membersOf(before), membersOf(after); olds != nil && news != nil {
+		if olds, news := rawjson.Members(before), rawjson.Members(after); olds != nil && news != nil {
 			return splitMembers(olds, news, depth, nil)
 		}
 	}
@@ -137,7 +138,7 @@ func split(before, after []byte, depth int) (old, updated any, err error) {
 }
 
 // splitMembers is split for the members of two objects, without those of skip.
-func splitMembers(before, after []member, depth int, skip []string) (old, updated any, err error) {
+func splitMembers(before, after []rawjson.Member, depth int, skip []string) (old, updated any, err error) {
 	out := difference{map[string]any{}, map[string]any{}}
 	err = pairs(before, after, func(key string, x, y []byte) error {
 		if slices.Contains(skip, key) {
@@ -157,11 +158,11 @@ func splitMembers(before, after []member, depth int, skip []string) (old, update
 }
 
 // pairs calls f for each key of two objects, with nil for what is missing in one of them.
-func pairs(before, after []member, f func(key string, old, updated []byte) error) error {
+func pairs(before, after []rawjson.Member, f func(key string, old, updated []byte) error) error {
 	var rest map[string][]byte // of before; nil if the keys are in the same order, as they mostly are
 	for i, m := range before {
-		if i < len(after) && after[i].key == m.key {
-			if err := f(m.key, m.value, after[i].value); err != nil {
+		if i < len(after) && after[i].Key == m.Key {
+			if err := f(m.Key, m.Value, after[i].Value); err != nil {
 				return err
 			}
 			continue
@@ -169,15 +170,15 @@ func pairs(before, after []member, f func(key string, old, updated []byte) error
 		if rest == nil {
 			rest = map[string][]byte{}
 		}
-		rest[m.key] = m.value
+		rest[m.Key] = m.Value
 	}
 	for i, m := range after {
-		if i < len(before) && before[i].key == m.key {
+		if i < len(before) && before[i].Key == m.Key {
 			continue
 		}
-		old := rest[m.key]
-		delete(rest, m.key)
-		if err := f(m.key, old, m.value); err != nil {
+		old := rest[m.Key]
+		delete(rest, m.Key)
+		if err := f(m.Key, old, m.Value); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -65,13 +66,13 @@ func readEvent(r *replay.Record) (*ReportedEvent, *Object, error) {
 
 // regardingOf returns the object that an Event is about, without decoding the rest.
 func regardingOf(raw []byte) Object {
-	about := valueOf(raw, "involvedObject")
+	about := rawjson.ValueAt(raw, "involvedObject")
 	if about == nil {
-		about = valueOf(raw, "regarding")
+		about = rawjson.ValueAt(raw, "regarding")
 	}
 	return Object{
-		APIVersion: textOf(valueOf(about, "apiVersion")), Kind: textOf(valueOf(about, "kind")),
-		Namespace: textOf(valueOf(about, "namespace")), Name: textOf(valueOf(about, "name")),
-		UID: types.UID(textOf(valueOf(about, "uid"))),
+		APIVersion: rawjson.TextAt(about, "apiVersion"), Kind: rawjson.TextAt(about, "kind"),
+		Namespace: rawjson.TextAt(about, "namespace"), Name: rawjson.TextAt(about, "name"),
+		UID: types.UID(rawjson.TextAt(about, "uid")),
 	}
 }

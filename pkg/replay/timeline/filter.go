@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -148,7 +149,7 @@ func (f *Filter) mayChange(before, after *document) bool {
 		names := strings.Split(path, ".")
 		old, updated := before.at(names[0]), after.at(names[0])
 		return names[0] == "" || !bytes.Equal(old, updated) &&
-			!bytes.Equal(valueAt(old, names[1:]...), valueAt(updated, names[1:]...))
+			!bytes.Equal(rawjson.ValueAt(old, names[1:]...), rawjson.ValueAt(updated, names[1:]...))
 	})
 }
 

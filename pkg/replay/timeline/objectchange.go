@@ -10,13 +10,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // changeOf describes what two versions of an object differ in. before is nil for an object that is new.
 func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange, difference, error) {
 	out := numbersIn(after)
 	if before == nil {
-		conditions := elementsOf(valueOf(after.at("status"), "conditions"))
+		conditions := rawjson.Elements(rawjson.ValueAt(after.at("status"), "conditions"))
 		out.Conditions = compareConditions(nil, conditionsOf(conditions))
 		out.OwnersAdded = ownersIn(after.meta("ownerReferences"))
 		out.FinalizersAdded = stringsOf(after.meta("finalizers"))
@@ -48,7 +49,7 @@ func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange,
 }
 
 // deletionRequested reports whether the object has a deletionTimestamp.
-func (d *document) deletionRequested() bool { return textOf(d.meta("deletionTimestamp")) != "" }
+func (d *document) deletionRequested() bool { return rawjson.Text(d.meta("deletionTimestamp")) != "" }
 
 // compareSets returns which elements are new and which are gone.
 func compareSets[T any](before, after []T, same func(a, b T) bool) (added, removed []T) {
@@ -68,20 +69,22 @@ func compareSets[T any](before, after []T, same func(a, b T) bool) (added, remov
 const maxSetSize = 200
 
 // ownersOf returns the owner references of an object.
-func ownersOf(raw []byte) []Owner { return ownersIn(valueAt(raw, "metadata", "ownerReferences")) }
+func ownersOf(raw []byte) []Owner {
+	return ownersIn(rawjson.ValueAt(raw, "metadata", "ownerReferences"))
+}
 
 func ownersIn(references []byte) []Owner {
 	var out []Owner
-	for _, element := range elementsOf(references) {
+	for _, element := range rawjson.Elements(references) {
 		if len(out) == maxSetSize {
 			break
 		}
 		out = append(out, Owner{
-			APIVersion: textOf(valueOf(element, "apiVersion")),
-			Kind:       textOf(valueOf(element, "kind")),
-			Name:       textOf(valueOf(element, "name")),
-			UID:        types.UID(textOf(valueOf(element, "uid"))),
-			Controller: string(valueOf(element, "controller")) == "true",
+			APIVersion: rawjson.TextAt(element, "apiVersion"),
+			Kind:       rawjson.TextAt(element, "kind"),
+			Name:       rawjson.TextAt(element, "name"),
+			UID:        types.UID(rawjson.TextAt(element, "uid")),
+			Controller: string(rawjson.ValueAt(element, "controller")) == "true",
 		})
 	}
 	return out
@@ -91,11 +94,11 @@ func (o Owner) same(other Owner) bool { return o == other }
 
 func stringsOf(raw []byte) []string {
 	var out []string
-	for _, element := range elementsOf(raw) {
+	for _, element := range rawjson.Elements(raw) {
 		if len(out) == maxSetSize {
 			break
 		}
-		out = append(out, textOf(element))
+		out = append(out, rawjson.Text(element))
 	}
 	return out
 }
@@ -107,8 +110,8 @@ func conditionsOf(elements [][]byte) []condition {
 	var out []condition
 	for _, e := range elements[:min(len(elements), maxSetSize)] {
 		out = append(out, condition{
-			textOf(valueOf(e, "type")), textOf(valueOf(e, "status")), textOf(valueOf(e, "reason")),
-			textOf(valueOf(e, "message")),
+			rawjson.TextAt(e, "type"), rawjson.TextAt(e, "status"), rawjson.TextAt(e, "reason"),
+			rawjson.TextAt(e, "message"),
 		})
 	}
 	return out
@@ -159,32 +162,32 @@ func compareConditions(before, after []condition) []ConditionChange {
 func numbersIn(d *document) *ObjectChange {
 	status := d.at("status")
 	return &ObjectChange{
-		ResourceVersion:    textOf(d.meta("resourceVersion")),
+		ResourceVersion:    rawjson.Text(d.meta("resourceVersion")),
 		Generation:         numberOf(d.meta("generation")),
-		ObservedGeneration: numberOf(valueOf(status, "observedGeneration")),
+		ObservedGeneration: numberOf(rawjson.ValueAt(status, "observedGeneration")),
 		Replicas:           replicasOf(d.at("spec"), status),
 	}
 }
 
 // replicasOf returns the numbers of pods, by the names that the kinds of the API have for them.
 func replicasOf(spec, status []byte) *Replicas {
-	out := Replicas{Wanted: numberOf(valueOf(spec, "replicas"))}
+	out := Replicas{Wanted: numberOf(rawjson.ValueAt(spec, "replicas"))}
 	if out.Wanted == nil && !bytes.Contains(status, []byte("umber")) && !bytes.Contains(status, []byte("eplicas")) {
 		return nil // most kinds, such as pods: their status need not be split
 	}
-	for _, m := range membersOf(status) {
-		switch m.key {
+	for _, m := range rawjson.Members(status) {
+		switch m.Key {
 		case "replicas", "currentNumberScheduled":
-			out.Current = numberOf(m.value)
+			out.Current = numberOf(m.Value)
 		case "updatedReplicas", "updatedNumberScheduled":
-			out.Updated = numberOf(m.value)
+			out.Updated = numberOf(m.Value)
 		case "readyReplicas", "numberReady":
-			out.Ready = numberOf(m.value)
+			out.Ready = numberOf(m.Value)
 		case "availableReplicas", "numberAvailable":
-			out.Available = numberOf(m.value)
+			out.Available = numberOf(m.Value)
 		case "desiredNumberScheduled":
 			if out.Wanted == nil {
-				out.Wanted = numberOf(m.value)
+				out.Wanted = numberOf(m.Value)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -65,7 +66,7 @@ func isWorkload(e *Entry) bool {
 			!isManaged(e.raw)
 	}
 	custom := strings.Contains(e.stream.Group, ".") && !strings.HasSuffix(e.stream.Group, ".k8s.io")
-	return custom && valueOf(e.raw, "status") != nil && !isManaged(e.raw)
+	return custom && rawjson.ValueAt(e.raw, "status") != nil && !isManaged(e.raw)
 }
 
 // isManaged reports whether an object has an owner that is its controller.

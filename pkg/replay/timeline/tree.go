@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -171,5 +172,5 @@ func uidOf(r *replay.Record) types.UID {
 	if r.UID != "" {
 		return types.UID(r.UID)
 	}
-	return types.UID(textOf(valueAt(r.Object, "metadata", "uid")))
+	return types.UID(rawjson.TextAt(r.Object, "metadata", "uid"))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // managedEntry is an entry of managedFields.
@@ -28,7 +29,7 @@ func splitManaged(raw []byte, i int, like []managedEntry) (entries []managedEntr
 		return nil, 0
 	}
 	out := make([]managedEntry, 0, len(like))
-	for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
+	for i = rawjson.SkipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
 		var other managedEntry
 		if n := len(out); n < len(like) {
 			other = like[n]
@@ -38,8 +39,8 @@ func splitManaged(raw []byte, i int, like []managedEntry) (entries []managedEntr
 			return nil, 0
 		}
 		out = append(out, e)
-		if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
-			i = skipBlanks(raw, i+1)
+		if i = rawjson.SkipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
+			i = rawjson.SkipBlanks(raw, i+1)
 		}
 	}
 	if i >= len(raw) {
@@ -54,16 +55,16 @@ func nextManaged(raw []byte, i int, other managedEntry) (managedEntry, int) {
 		return managedEntry{raw[i:end:end], other.writer, other.from, other.to}, end
 	}
 	var out managedEntry
-	members, end := splitObject(raw, i, nil, func(key string, at int) int {
+	members, end := rawjson.Split(raw, i, nil, func(key string, at int) int {
 		if key != "fieldsV1" {
 			return 0
 		}
-		end := skipLike(raw, at, other.raw[other.from:other.to])
+		end := rawjson.SkipLike(raw, at, other.raw[other.from:other.to])
 		out.from, out.to = at-i, end-i
 		return end
 	})
 	if members == nil {
-		if end = skipValue(raw, i); end <= i {
+		if end = rawjson.SkipValue(raw, i); end <= i {
 			return out, end
 		}
 		out.from, out.to = 0, 0
@@ -182,18 +183,18 @@ func ownerOfChanges(after *document, d difference) *inspect.Writer {
 const maxOwnedChanges = 8
 
 // writerIn returns the manager that an entry of managedFields names.
-func writerIn(entry []member) *inspect.Writer {
+func writerIn(entry []rawjson.Member) *inspect.Writer {
 	w := &inspect.Writer{}
 	for _, m := range entry {
-		switch m.key {
+		switch m.Key {
 		case "manager":
-			w.Manager = textOf(m.value)
+			w.Manager = rawjson.Text(m.Value)
 		case "operation":
-			w.Operation = textOf(m.value)
+			w.Operation = rawjson.Text(m.Value)
 		case "subresource":
-			w.Subresource = textOf(m.value)
+			w.Subresource = rawjson.Text(m.Value)
 		case "time":
-			if t, err := time.Parse(time.RFC3339, textOf(m.value)); err == nil {
+			if t, err := time.Parse(time.RFC3339, rawjson.Text(m.Value)); err == nil {
 				w.Time = &metav1.Time{Time: t}
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // maxEvent bounds a watch event, in bytes. The largest objects that an etcd holds have 1.5 MB.

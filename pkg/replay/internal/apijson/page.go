@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/rawjson"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // Item is an object as the server wrote it.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // texts are JSON documents and what is nearly so.
@@ -26,41 +26,17 @@ var texts = []string{
 	`{"metadata":{"name":"a","finalizers":["x"]},"status":{"conditions":[{"type":"A","status":"True"},{"type":"A"}]}}`,
 }
 
-func TestMembers(t *testing.T) {
-	for _, text := range texts {
-		var want map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
-			continue
-		}
-		got := map[string]json.RawMessage{}
-		for _, m := range membersOf([]byte(text)) {
-			got[m.key] = m.value
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
-		for key, value := range want {
-			if strings.ContainsAny(key, "\"\\\ufffd") || hasDuplicates([]byte(text)) || strings.Contains(text, `\u`) {
-				continue // valueOf finds names as the API spells them, and the first of several
-			}
-			if found := valueOf([]byte(text), key); string(found) != string(value) {
-				t.Errorf("%s: %s is %s, want %s", text, key, found, value)
-			}
-		}
-	}
-}
-
 // checkLike fails the test unless a version that is split beside another one comes out as alone.
 func checkLike(t *testing.T, raw, other []byte) {
 	t.Helper()
 	alone, beside := documentOf(raw, nil), documentOf(raw, documentOf(other, nil))
-	if managers := elementsOf(alone.meta("managedFields")); len(managers) != len(alone.managers) {
+	if managers := rawjson.Elements(alone.meta("managedFields")); len(managers) != len(alone.managers) {
 		t.Errorf("%s has %d managers, read were %d", raw, len(managers), len(alone.managers))
 	}
 	if reflect.DeepEqual(alone, beside) {
 		return
 	}
-	if diff := cmp.Diff(alone, beside, cmp.AllowUnexported(document{}, member{}, managedEntry{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(alone, beside, cmp.AllowUnexported(document{}, managedEntry{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s beside %s (-alone +beside):\n%s", raw, other, diff)
 	}
 }
@@ -106,7 +82,7 @@ func FuzzDifference(f *testing.F) {
 		_ = ownerOfChanges(updated, d)
 		_ = containersOf(before, after)
 		_ = ownersOf(after)
-		_, _ = elementsOf(before), regardingOf(after)
+		_, _ = rawjson.Elements(before), regardingOf(after)
 		want, ok := wholeChanges(t, before, after)
 		if !ok || err != nil || hasDuplicates(before) || hasDuplicates(after) {
 			return
@@ -120,11 +96,11 @@ func FuzzDifference(f *testing.F) {
 // hasDuplicates reports whether an object has a key twice, in which case decoders may keep either.
 func hasDuplicates(raw []byte) bool {
 	seen := map[string]bool{}
-	for _, m := range membersOf(raw) {
-		if seen[m.key] || hasDuplicates(m.value) {
+	for _, m := range rawjson.Members(raw) {
+		if seen[m.Key] || hasDuplicates(m.Value) {
 			return true
 		}
-		seen[m.key] = true
+		seen[m.Key] = true
 	}
-	return slices.ContainsFunc(elementsOf(raw), hasDuplicates)
+	return slices.ContainsFunc(rawjson.Elements(raw), hasDuplicates)
 }

@@ -1,7 +1,13 @@
 // Package rawjson reads JSON in place: it finds where values are in the bytes of a document, in one pass, and decodes
-// only the strings that its callers ask for. What it accepts is valid JSON, nested no deeper than MaxDepth.
+// only the strings that its callers ask for. There are two ways to read, for two kinds of callers:
 //
-// rawjson.go has the Scanner, meta.go reads the metadata of an object with it.
+//   - A [Scanner] checks what it reads: what it accepts is valid JSON, nested no deeper than MaxDepth. It is for what
+//     comes from outside, and for what must not be missed. rawjson.go has it, and meta.go reads the metadata of an
+//     object with it.
+//   - The functions of split.go and skip.go look only for where values end, several times faster, and take whatever
+//     bytes they are given without a panic. They are for objects that are valid, or are decoded afterwards.
+//
+// The functions are safe for concurrent use.
 package rawjson
 
 import (
@@ -43,16 +49,7 @@ func (s *Scanner) errSyntax() error {
 }
 
 // blanks skips white space.
-func (s *Scanner) blanks() {
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
-		case ' ', '\t', '\n', '\r':
-			s.at++
-		default:
-			return
-		}
-	}
-}
+func (s *Scanner) blanks() { s.at = SkipBlanks(s.data, s.at) }
 
 // Peek returns the first byte of the next value, which tells what it is: '{', '[', '"', 't', 'f', 'n', or else a
 // number; 0 at the end of the document.
