@@ -2,7 +2,7 @@
 // files or the embedded API. It is below all packages that read or write objects, and its functions are safe for
 // concurrent use.
 //
-// version.go compares resource versions.
+// version.go compares resource versions, and retime.go moves the times of objects.
 package snapshot
 
 import (

@@ -402,18 +402,10 @@ func uidOf(id objectID, n int) string {
 
 // recordedTimes returns an object with times of the recording in the place of those of the run.
 func (a *acceptor) recordedTimes(obj fields) fields {
-	data, err := json.Marshal(obj)
+	offset := a.timeline.marks[len(a.timeline.marks)-1].offset
+	moved, err := snapshot.RetimeFields(obj, snapshot.WrittenTimes, snapshot.Later(-offset))
 	if err != nil {
 		return obj
 	}
-	moved, err := shiftWith(data, func(at time.Time) time.Time {
-		return at.Add(-a.timeline.marks[len(a.timeline.marks)-1].offset)
-	})
-	if err != nil {
-		return obj
-	}
-	if out, err := parse(moved); err == nil {
-		return out
-	}
-	return obj
+	return moved
 }

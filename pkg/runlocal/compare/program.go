@@ -256,13 +256,7 @@ func (r *programRun) playWith(ctx context.Context, token string) error {
 var errProgramEnded = errors.New("the program ended")
 
 // move is the Move of the playback. What cannot be read is refused by the API.
-func (r *programRun) move(object []byte) []byte {
-	moved, err := r.timeline.shift(r.hiding.reveal(object))
-	if err != nil {
-		return object
-	}
-	return moved
-}
+func (r *programRun) move(object []byte) []byte { return r.timeline.shift(r.hiding.reveal(object)) }
 
 // deliverRecord is the deliver of a run with a program. What the API cannot serve is counted: it may be of a kind that
 // has nothing to do with the program. r.mu must be held.

@@ -420,12 +420,12 @@ func (r *run) initial() ([]api.StoredObject, error) {
 
 // shifted returns an object with times of the run.
 func (r *run) shifted(ev *event) ([]byte, fields, error) {
-	data, err := r.timeline.shift(r.hiding.reveal(ev.record.Object))
+	data := r.timeline.shift(r.hiding.reveal(ev.record.Object))
+	obj, err := parse(data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading record %d: %w", ev.record.Number, err)
 	}
-	obj, err := parse(data)
-	return data, obj, err
+	return data, obj, nil
 }
 
 // listOrder has controllers list objects by name, but those that they deleted in the recording first, in that order: of

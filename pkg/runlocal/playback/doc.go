@@ -4,6 +4,6 @@
 // [Start] loads the state at a moment below the REST layer, so that objects keep what only a server sets. kinds.go
 // decides which kinds are served, since several streams of a recording may be about the same objects, and
 // definitions.go defines custom resources that were recorded alone. player.go applies records to the API, one after the
-// other; time.go does so in the order of their times; writes.go ends it when a client writes; shift.go moves the times
-// in objects for clients that act on them; control.go lets other programs steer it.
+// other; time.go does so in the order of their times, and moves the times in objects for clients that act on them;
+// writes.go ends it when a client writes; control.go lets other programs steer it.
 package playback

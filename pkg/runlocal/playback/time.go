@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 )
@@ -253,6 +254,17 @@ func (s *Server) storedObjects(one *kind, records []*replay.Record) iter.Seq[api
 			}
 		}
 	}
+}
+
+// moved returns the JSON of an object with its times moved, the same without Options.ShiftTimes and Options.Move.
+func (s *Server) moved(data []byte) []byte {
+	switch {
+	case s.options.Move != nil:
+		return s.options.Move(data)
+	case s.shift == 0:
+		return data
+	}
+	return snapshot.Retime(data, snapshot.NamedTimes, snapshot.Later(s.shift))
 }
 
 // arrive makes a state of the recording the one that is served. The caller holds s.mu, or has the server alone.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -258,8 +259,8 @@ func TestReadMoment(t *testing.T) {
 	if !strings.HasPrefix(errOut.String(), "as of 2026-01-01T10:00:00Z") {
 		t.Errorf("it said %s", errOut)
 	}
-	fields := manifests[0].Object.Object
-	if err := moveTimes(&fields, -moved); err != nil {
+	fields, err := snapshot.RetimeFields(manifests[0].Object.Object, snapshot.NamedTimes, snapshot.Later(-moved))
+	if err != nil {
 		t.Fatal(err)
 	}
 	metadata, ok := fields["metadata"].(map[string]any)

@@ -3,7 +3,6 @@ package diff
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,16 +12,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/playback"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
@@ -160,7 +158,7 @@ func readMoment(
 			continue
 		}
 		record := *one.Record
-		record.Object = playback.MoveTimes(record.Object, moved)
+		record.Object = snapshot.Retime(record.Object, snapshot.NamedTimes, snapshot.Later(moved))
 		obj, err := (&moment.Object{Kind: one.Kind, Record: &record}).Decode()
 		if err != nil {
 			return nil, 0, err
@@ -187,9 +185,11 @@ func (o *Options) moveBack(made *madePlan) error {
 			if obj == nil {
 				continue
 			}
-			if err := moveTimes(&obj.Object, -o.moved); err != nil {
+			moved, err := snapshot.RetimeFields(obj.Object, snapshot.NamedTimes, snapshot.Later(-o.moved))
+			if err != nil {
 				return err
 			}
+			obj.Object = moved
 		}
 	}
 	for i := range made.Steps {
@@ -213,26 +213,12 @@ func moveChanges(changes []inspect.Change, by time.Duration) error {
 		c := &changes[i]
 		field := c.Path[strings.LastIndex(c.Path, ".")+1:]
 		for _, value := range []*any{&c.Old, &c.New} {
-			fields := map[string]any{field: *value}
-			if err := moveTimes(&fields, by); err != nil {
+			fields, err := snapshot.RetimeFields(map[string]any{field: *value}, snapshot.NamedTimes, snapshot.Later(by))
+			if err != nil {
 				return err
 			}
 			*value = fields[field]
 		}
 	}
-	return nil
-}
-
-// moveTimes moves the times in fields of JSON.
-func moveTimes(fields *map[string]any, by time.Duration) error {
-	text, err := json.Marshal(*fields)
-	if err != nil {
-		return fmt.Errorf("encoding an object: %w", err)
-	}
-	moved := map[string]any{}
-	if err := utiljson.Unmarshal(playback.MoveTimes(text, by), &moved); err != nil {
-		return fmt.Errorf("decoding an object: %w", err)
-	}
-	*fields = moved
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 // The columns of the API server tell how long ago something was by the real clock. For ages as of another time, all
 // times of an object are moved just before its columns are made. Times are whole seconds then, and so is the distance:
 // what passes meanwhile, up to slowest, does not change what is written.
+//
+// snapshot.Retime is not used for it: the objects are decoded already, and all their times count, whatever the fields
+// are called.
 const (
 	slowest  = 500 * time.Millisecond
 	attempts = 5

@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/telemetry"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -117,7 +118,9 @@ func (t *streamTarget) move(c clock.PassiveClock) (func([]byte) []byte, error) {
 		return withUID, nil
 	}
 	by := c.Now().Sub(newest).Truncate(time.Second)
-	return func(object []byte) []byte { return withUID(playback.MoveTimes(object, by)) }, nil
+	return func(object []byte) []byte {
+		return withUID(snapshot.Retime(object, snapshot.NamedTimes, snapshot.Later(by)))
+	}, nil
 }
 
 // withUID returns an object with a uid, if it has none, as manifests that were never applied: what controllers create
