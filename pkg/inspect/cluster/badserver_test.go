@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,7 +94,7 @@ func TestBrokenObjectInProtobuf(t *testing.T) {
 		}
 		var items []byte
 		for _, item := range [][]byte{{0xff}, good} {
-			items = append(append(items, fieldOfListItems<<wireTypeBits|wireBytes), lengthOf(len(item))...)
+			items = append(protowire.AppendTag(items, fieldOfListItems, protowire.BytesType), lengthOf(len(item))...)
 			items = append(items, item...)
 		}
 		_, _ = w.Write(protobuf(t, schema.GroupVersionKind{Version: "v1", Kind: "PodList"}, rawMessage(items)))

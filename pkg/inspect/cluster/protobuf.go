@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,7 +63,7 @@ const untilEOF = math.MaxUint64
 // read reads the envelope of an answer and the list in it.
 func (s *listStream) read() error {
 	found := false
-	err := s.message(untilEOF, func(number, length uint64) error {
+	err := s.message(untilEOF, func(number protowire.Number, length uint64) error {
 		if number != fieldOfUnknownRaw {
 			return nil
 		}
@@ -76,7 +77,7 @@ func (s *listStream) read() error {
 }
 
 // field reads a field of the list.
-func (s *listStream) field(number, length uint64) error {
+func (s *listStream) field(number protowire.Number, length uint64) error {
 	if number != fieldOfListMeta && number != fieldOfListItems {
 		return nil
 	}
@@ -106,7 +107,7 @@ func (s *listStream) field(number, length uint64) error {
 }
 
 // message reads the fields of a message up to end, and skips what the function does not read of a field.
-func (s *listStream) message(end uint64, field func(number, length uint64) error) error {
+func (s *listStream) message(end uint64, field func(number protowire.Number, length uint64) error) error {
 	for s.offset < end {
 		if _, err := s.in.Peek(1); errors.Is(err, io.EOF) && end == untilEOF {
 			return nil
@@ -115,7 +116,11 @@ func (s *listStream) message(end uint64, field func(number, length uint64) error
 		if err != nil {
 			return err
 		}
-		length, err := s.length(tag & (1<<wireTypeBits - 1))
+		number, kind := protowire.DecodeTag(tag)
+		if number < protowire.MinValidNumber {
+			return unreadable(errBrokenTag)
+		}
+		length, err := s.length(kind)
 		if err != nil {
 			return err
 		}
@@ -123,8 +128,8 @@ func (s *listStream) message(end uint64, field func(number, length uint64) error
 			return unreadable(errors.New("protobuf with a field longer than its message"))
 		}
 		next := s.offset + length
-		if tag&(1<<wireTypeBits-1) == wireBytes {
-			if err := field(tag>>wireTypeBits, length); err != nil {
+		if kind == protowire.BytesType {
+			if err := field(number, length); err != nil {
 				return err
 			}
 		}
@@ -136,19 +141,25 @@ func (s *listStream) message(end uint64, field func(number, length uint64) error
 }
 
 // length returns how many bytes of a field remain to be read. A varint is read, and 0 returned.
-func (s *listStream) length(kind uint64) (uint64, error) {
-	switch kind {
-	case wireFixed64:
+func (s *listStream) length(kind protowire.Type) (uint64, error) {
+	switch kind { //nolint:exhaustive // the API has no groups
+	case protowire.Fixed64Type:
 		return 8, nil
-	case wireFixed32:
+	case protowire.Fixed32Type:
 		return 4, nil
-	case wireVarint:
+	case protowire.VarintType:
 		_, err := s.varint()
 		return 0, err
-	case wireBytes:
+	case protowire.BytesType:
 		return s.varint()
 	}
-	return 0, unreadable(fmt.Errorf("protobuf with a field of type %d", kind))
+	return 0, unreadable(unknownType(kind))
+}
+
+var errBrokenTag = errors.New("protobuf with a broken tag")
+
+func unknownType(kind protowire.Type) error {
+	return fmt.Errorf("protobuf with a field of type %d", kind)
 }
 
 func (s *listStream) copy(to io.Writer, length uint64) error {
@@ -160,11 +171,11 @@ func (s *listStream) copy(to io.Writer, length uint64) error {
 // varint reads a number.
 func (s *listStream) varint() (uint64, error) {
 	bytes, peeked := s.in.Peek(binary.MaxVarintLen64)
-	n, size := binary.Uvarint(bytes)
+	n, size := protowire.ConsumeVarint(bytes)
 	switch {
-	case size == 0 && peeked != nil:
+	case size < 0 && peeked != nil:
 		return 0, truncated(peeked)
-	case size <= 0:
+	case size < 0:
 		return 0, unreadable(errors.New("protobuf with a number that does not end"))
 	}
 	discarded, err := s.in.Discard(size)
@@ -194,21 +205,12 @@ const (
 	fieldOfManagedFields = 17
 )
 
-// The types of fields, in the low bits of their tags.
-const (
-	wireVarint   = 0
-	wireFixed64  = 1 // bytes
-	wireBytes    = 2
-	wireFixed32  = 5 // bytes
-	wireTypeBits = 3
-)
-
 // protobufPrefix begins every answer in protobuf (serializer/protobuf of k8s.io/apimachinery).
 const protobufPrefix = "k8s\x00"
 
 // field is one field of a protobuf message.
 type field struct {
-	number uint64
+	number protowire.Number
 	// whole is the field with its tag; value is the content of one that has a length, nil for others.
 	whole, value []byte
 }
@@ -231,34 +233,24 @@ func fields(message []byte, each func(field) error) error {
 
 // firstField returns the first field of a message, which must not be empty. The field refers to the message, uncopied.
 func firstField(message []byte) (field, error) {
-	tag, at := binary.Uvarint(message)
-	if at <= 0 {
-		return field{}, errors.New("protobuf with a broken tag")
+	number, kind, at := protowire.ConsumeTag(message)
+	if at < 0 {
+		return field{}, errBrokenTag
 	}
-	kind := tag & (1<<wireTypeBits - 1)
-	length, size := uint64(0), 0
-	switch kind {
-	case wireFixed64:
-		length = 8
-	case wireFixed32:
-		length = 4
-	case wireVarint:
-		_, size = binary.Uvarint(message[at:])
-	case wireBytes:
-		length, size = binary.Uvarint(message[at:])
+	var value []byte
+	var size int
+	switch kind { //nolint:exhaustive // the API has no groups
+	case protowire.BytesType:
+		value, size = protowire.ConsumeBytes(message[at:])
+	case protowire.VarintType, protowire.Fixed32Type, protowire.Fixed64Type:
+		size = protowire.ConsumeFieldValue(number, kind, message[at:])
 	default:
-		return field{}, fmt.Errorf("protobuf with a field of type %d", kind)
+		return field{}, unknownType(kind)
 	}
-	noVarint := size < 0 || size == 0 && (kind == wireVarint || kind == wireBytes)
-	if noVarint || length > uint64(len(message)-at-size) { //nolint:gosec // G115: at+size is at most len(message)
+	if size < 0 {
 		return field{}, errors.New("protobuf that ends within a field")
 	}
-	at += size
-	f := field{number: tag >> wireTypeBits, whole: message[:at+int(length)]}
-	if kind == wireBytes {
-		f.value = f.whole[at:]
-	}
-	return f, nil
+	return field{number, message[:at+size], value}, nil
 }
 
 // unwrapUnknown returns the content of the envelope of an answer, not copied.

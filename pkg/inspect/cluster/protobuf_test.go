@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,7 +110,7 @@ func TestBrokenStream(t *testing.T) {
 // TestHostileLengths: a length alone allocates no memory.
 func TestHostileLengths(t *testing.T) {
 	const promised = 1 << 40
-	list := binary.AppendUvarint([]byte{fieldOfListItems<<wireTypeBits | wireBytes}, promised)
+	list := binary.AppendUvarint(protowire.AppendTag(nil, fieldOfListItems, protowire.BytesType), promised)
 	body := binary.AppendUvarint([]byte(protobufPrefix+"\x12"), promised+uint64(len(list)))
 	body = append(body, list...)
 	var before, after runtime.MemStats

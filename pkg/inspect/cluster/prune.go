@@ -1,8 +1,7 @@
 package cluster
 
 import (
-	"encoding/binary"
-
+	"google.golang.org/protobuf/encoding/protowire"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,7 @@ import (
 
 // omitted is which fields of a protobuf message to remove before it is decoded, by their numbers: nil removes the
 // whole field, other values remove fields of the message in the field.
-type omitted map[uint64]omitted
+type omitted map[protowire.Number]omitted
 
 // prune appends the message without the omitted fields to kept.
 func prune(kept, message []byte, b omitted) ([]byte, error) {
@@ -28,9 +27,8 @@ func prune(kept, message []byte, b omitted) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			kept = binary.AppendUvarint(kept, f.number<<wireTypeBits|wireBytes)
-			kept = binary.AppendUvarint(kept, uint64(len(content)))
-			kept = append(kept, content...)
+			kept = protowire.AppendTag(kept, f.number, protowire.BytesType)
+			kept = protowire.AppendBytes(kept, content)
 		}
 		return nil
 	})
@@ -66,7 +64,7 @@ func omittedOfPodSpec() omitted {
 	const volumes, affinity, tolerations, spread = 1, 18, 22, 33
 	const containers, initContainers, ephemeralContainers = 2, 20, 34
 	container := omitted{}
-	for number := uint64(3); number <= 25; number++ { // all but name and image
+	for number := protowire.Number(3); number <= 25; number++ { // all but name and image
 		if number != 24 { // restartPolicy
 			container[number] = nil
 		}
@@ -107,7 +105,7 @@ func omittedOfPodSpecForReferences() omitted {
 	const containers, initContainers, ephemeralContainers, env, envFrom = 2, 20, 34, 7, 19
 	const affinity, tolerations, hostAliases, spread = 18, 22, 23, 33
 	container := omitted{}
-	for number := uint64(1); number <= 25; number++ {
+	for number := protowire.Number(1); number <= 25; number++ {
 		if number != env && number != envFrom {
 			container[number] = nil
 		}
@@ -125,12 +123,12 @@ func omittedForPlacement() omitted {
 	const volumes, containers, initContainers, ephemeralContainers = 1, 2, 20, 34
 	const tolerations, hostAliases = 22, 23
 	container, fieldsOfStatus := omitted{}, omitted{}
-	for number := uint64(2); number <= 25; number++ { // all but name, ports, resources and restartPolicy
+	for number := protowire.Number(2); number <= 25; number++ { // all but name, ports, resources and restartPolicy
 		if number != 6 && number != 8 && number != 24 {
 			container[number] = nil
 		}
 	}
-	for number := uint64(1); number <= 25; number++ {
+	for number := protowire.Number(1); number <= 25; number++ {
 		if number != 6 { // podIP
 			fieldsOfStatus[number] = nil
 		}

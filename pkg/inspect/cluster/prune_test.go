@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,11 +30,11 @@ func leftOut(t *testing.T, of reflect.Type, b omitted, prefix string) []string {
 		if len(tag) < 3 {
 			continue
 		}
-		number, err := strconv.ParseUint(tag[1], 10, 64)
+		number, err := strconv.ParseInt(tag[1], 10, 32)
 		if err != nil {
 			t.Fatal(err)
 		}
-		inner, known := b[number]
+		inner, known := b[protowire.Number(number)]
 		name := prefix + field.Name
 		if len(tag) > 3 {
 			name = prefix + strings.TrimPrefix(tag[3], "name=")
