@@ -1,7 +1,7 @@
 package inspect
 
 // polarityFamilies are projects whose custom resources are common. The comment of each names the files of the project
-// that it mirrors. The polarity of a condition that is not in a table is guessed from its name. Families of one kind
+// that it follows. The polarity of a condition that is not in a table is guessed from its name. Families of one kind
 // come before those of the group that the kind is in.
 var polarityFamilies = []polarityFamily{
 	// argoproj/argo-rollouts: pkg/apis/rollouts/v1alpha1/types.go, experiment_types.go

@@ -59,8 +59,8 @@ func (g *Graph) undiscovered(n *Node) []cluster.Incomplete {
 	return g.kinds.Incomplete()
 }
 
-// Blocking returns the dependents whose references hold up a foreground deletion of the object, sorted:
-// blockingDependents of the garbage collector's graph.go, which goes by uid alone.
+// Blocking returns the dependents whose references hold up a foreground deletion of the object, sorted. It mirrors
+// node.blockingDependents of k8s.io/kubernetes/pkg/controller/garbagecollector/graph.go, which goes by uid alone.
 func (g *Graph) Blocking(n *Node) []*Node {
 	var out []*Node
 	for _, d := range slices.Concat(n.Dependents, g.mismatchedUIDs[n]) {

@@ -89,7 +89,8 @@ type eventReader struct {
 	incomplete []cluster.Incomplete
 }
 
-// eventNamespace is where the Events of an object are: makeEvent of k8s.io/client-go/tools/record.
+// eventNamespace is where the Events of an object are. It mirrors recorderImpl.makeEvent of
+// k8s.io/client-go/tools/record/event.go.
 func eventNamespace(n *Node) string { return cmp.Or(n.Namespace, metav1.NamespaceDefault) }
 
 func (r *eventReader) read(ctx context.Context, nodes []*Node) {

@@ -49,9 +49,10 @@ type GCOutcome struct {
 	Why string
 }
 
-// GCOutcome predicts what the garbage collector does about the object, by attemptToDeleteItem and classifyReferences of
-// its garbagecollector.go: first about the object's owners, then, when those have gone, about the object. Only
-// confirmed verdicts count; with others it is GCUnknown, so Confirm and Ascend belong before it.
+// GCOutcome predicts what the garbage collector does about the object. It mirrors GarbageCollector.attemptToDeleteItem
+// and GarbageCollector.classifyReferences of k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go:
+// first about the object's owners, then, when those have gone, about the object. Only confirmed verdicts count; with
+// others it is GCUnknown, so Confirm and Ascend belong before it.
 func (g *Graph) GCOutcome(n *Node) GCOutcome {
 	f := g.simulateGC()
 	return f.outcome(n)

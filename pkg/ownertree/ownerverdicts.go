@@ -28,7 +28,8 @@ type kindResult struct {
 // notRead is the detail of a reference whose owner no list should have held.
 const notRead = "not read"
 
-// kindOf finds the kind of a reference: apiResource of the garbage collector's operations.go.
+// kindOf finds the kind of a reference. It mirrors GarbageCollector.apiResource of
+// k8s.io/kubernetes/pkg/controller/garbagecollector/operations.go.
 func (g *Graph) kindOf(o *Owner) (*cluster.Kind, error) {
 	key := ownerKind{o.APIVersion, o.Kind}
 	if known, ok := g.lookup[key]; ok {

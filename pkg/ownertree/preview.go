@@ -45,9 +45,9 @@ func (p *Preview) GCOutcome(n *Node) GCOutcome {
 	return p.after.outcome(n)
 }
 
-// DefaultPropagation is what the API server does about the dependents of an object that is deleted without a policy
-// (shouldOrphanDependents of k8s.io/apiserver/pkg/registry/generic/registry/store.go): a finalizer decides, and else
-// the kind. Kubectl always sends a policy.
+// DefaultPropagation is what the API server does about the dependents of an object that is deleted without a policy: a
+// finalizer decides, and else the kind. It mirrors shouldOrphanDependents and shouldDeleteDependentsInForeground of
+// k8s.io/apiserver/pkg/registry/generic/registry/store.go. Kubectl always sends a policy.
 func DefaultPropagation(n *Node) metav1.DeletionPropagation {
 	kind := n.Kind.GroupKind().String()
 	switch {

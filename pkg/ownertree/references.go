@@ -129,8 +129,8 @@ func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
 	return []reference{ref}
 }
 
-// statefulSetReferences: claims are named after the template, the set and a number (getPersistentVolumeClaimName of
-// k8s.io/kubernetes/pkg/controller/statefulset).
+// statefulSetReferences: claims are named after the template, the set and a number. It mirrors
+// getPersistentVolumeClaimName of k8s.io/kubernetes/pkg/controller/statefulset/stateful_set_utils.go.
 func statefulSetReferences(s *appsv1.StatefulSet) []reference {
 	var out []reference
 	for i := range s.Spec.VolumeClaimTemplates {

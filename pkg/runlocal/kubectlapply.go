@@ -55,8 +55,8 @@ func (a KubectlApply) dryRun() []string {
 const maxApplyTries = 5
 
 // Write applies an object, which must have a name, and returns what the server answers. It mirrors InfoObject.Merged of
-// k8s.io/kubectl/pkg/cmd/diff/diff.go and Patcher of pkg/cmd/apply/patcher.go, without OpenAPI: the types of built-in
-// kinds are those of this program. An error does not have the values of Secrets.
+// k8s.io/kubectl/pkg/cmd/diff/diff.go and Patcher.patchSimple of k8s.io/kubectl/pkg/cmd/apply/patcher.go, without
+// OpenAPI: the types of built-in kinds are those of this program. An error does not have the values of Secrets.
 func (a KubectlApply) Write(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
 	*unstructured.Unstructured, error) {
 	if a.ServerSide {

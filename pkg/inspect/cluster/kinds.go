@@ -39,8 +39,9 @@ func (k Kind) GroupResource() schema.GroupResource {
 func (k Kind) Can(verb string) bool { return slices.Contains(k.Verbs, verb) }
 
 // Collected reports whether the garbage collector watches the kind: the kind must support delete, list and watch, and
-// Events are excluded (GetDeletableResources and DefaultIgnoredResources of
-// k8s.io/kubernetes/pkg/controller/garbagecollector).
+// Events are excluded. It mirrors GetDeletableResources of
+// k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go and DefaultIgnoredResources of
+// k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go.
 func (k Kind) Collected() bool {
 	return k.Can("delete") && k.Can("list") && k.Can("watch") && !k.isEvent()
 }
@@ -204,8 +205,9 @@ func (k *Kinds) discoveryError(gv schema.GroupVersion) error {
 	return nil
 }
 
-// newKinds returns the result of discovery in the order of newDiscoveryRESTMapper of k8s.io/client-go/restmapper,
-// with the preferred versions of ServerPreferredResources of k8s.io/client-go/discovery.
+// newKinds returns the result of discovery. Its order mirrors newDiscoveryRESTMapper of
+// k8s.io/client-go/restmapper/discovery.go, and its preferred versions mirror ServerPreferredResourcesWithContext of
+// k8s.io/client-go/discovery/discovery_client.go.
 func newKinds(
 	groups []metav1.APIGroup,
 	resources map[schema.GroupVersion]*metav1.APIResourceList,
@@ -314,10 +316,10 @@ type UnknownKindError struct {
 
 func (e *UnknownKindError) Error() string { return fmt.Sprintf("no kind %q is served", e.Name) }
 
-// Resolve returns the kind for a name as kubectl does (mappingFor of k8s.io/cli-runtime/pkg/resource): by plural,
-// singular or short name, or by kind, alone or as NAME.GROUP or NAME.VERSION.GROUP; a prefix of the group is enough.
-// Of several kinds the first in the server's order is returned. Case does not matter. The error is an
-// *UnknownKindError.
+// Resolve returns the kind for a name as kubectl does: by plural, singular or short name, or by kind, alone or as
+// NAME.GROUP or NAME.VERSION.GROUP; a prefix of the group is enough. Of several kinds the first in the server's order
+// is returned. Case does not matter. It mirrors Builder.mappingFor of k8s.io/cli-runtime/pkg/resource/builder.go. The
+// error is an *UnknownKindError.
 func (k *Kinds) Resolve(arg string) (Kind, error) {
 	full, partial := schema.ParseResourceArg(strings.ToLower(arg))
 	wanted := []schema.GroupVersionResource{partial.WithVersion("")}

@@ -23,8 +23,8 @@ const (
 	// maxInFlight limits the requests of a reader, and of discovery, that are in flight at a time.
 	maxInFlight = 16
 	// pageSize is how many objects a list requests at a time, as in kubectl. largePageSize is for lists that are
-	// decoded while they arrive: as many as a server reads from etcd at once (maxLimit in
-	// k8s.io/apiserver/pkg/storage/etcd3).
+	// decoded while they arrive: as many as a server reads from etcd at once. The second mirrors maxLimit of
+	// k8s.io/apiserver/pkg/storage/etcd3/store.go.
 	pageSize, largePageSize = 500, 10_000
 	// retries is how often a request is sent again, after a second, if an overloaded server rejected it or its
 	// connection broke. Client-go's default of ten would let users wait too long for a server that is down.

@@ -140,9 +140,10 @@ func releasedFor(claim *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume
 	return ref.UID
 }
 
-// misfit returns why a volume cannot be bound to a claim, as checkVolumeSatisfyClaim of
-// k8s.io/kubernetes/pkg/controller/volume/persistentvolume and FindMatchingVolume of
-// k8s.io/component-helpers/storage/volume decide, and whether that is because another claim has it; empty if it can be.
+// misfit returns why a volume cannot be bound to a claim, and whether that is because another claim has it; empty if it
+// can be. It mirrors checkVolumeSatisfyClaim of
+// k8s.io/kubernetes/pkg/controller/volume/persistentvolume/pv_controller.go and FindMatchingVolume of
+// k8s.io/component-helpers/storage/volume/pv_helpers.go.
 func misfit(claim *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) (problem string, inUse bool) {
 	wanted, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]
 	class := ptr.Deref(claim.Spec.StorageClassName, "")

@@ -50,8 +50,8 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	return out
 }
 
-// storeText makes the stringData of an applied Secret what the API stores: data, in whose values it takes precedence
-// (Convert_v1_Secret_To_core_Secret of k8s.io/kubernetes/pkg/apis/core/v1/conversion.go).
+// storeText makes the stringData of an applied Secret what the API stores: data, in whose values it takes precedence.
+// It mirrors Convert_v1_Secret_To_core_Secret of k8s.io/kubernetes/pkg/apis/core/v1/conversion.go.
 func storeText(secret *unstructured.Unstructured) {
 	text, _ := secret.Object["stringData"].(map[string]any)
 	delete(secret.Object, "stringData")

@@ -11,7 +11,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-// watchWriter writes watch events as kubectl does: see JSONPrinter in k8s.io/cli-runtime/pkg/printers.
+// watchWriter writes watch events as kubectl does. It mirrors JSONPrinter.PrintObj of
+// k8s.io/cli-runtime/pkg/printers/json.go.
 type watchWriter struct{ w io.Writer }
 
 func (w *watchWriter) add(r *replay.Record, stream *replay.Stream) error {

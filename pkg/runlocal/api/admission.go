@@ -93,7 +93,7 @@ func (e *UnknownPluginError) Error() string {
 	return fmt.Sprintf("no admission plugin %q in kube-apiserver", e.Name)
 }
 
-// enabledPlugins returns the names of the plugins that run. It mirrors enabledPluginNames of
+// enabledPlugins returns the names of the plugins that run. It mirrors AdmissionOptions.enabledPluginNames of
 // k8s.io/apiserver/pkg/server/options/admission.go.
 func enabledPlugins(enable, disable []string) []string {
 	var names []string
@@ -113,7 +113,7 @@ var _ admission.ConfigProvider = noConfig{}
 // ConfigFor implements admission.ConfigProvider: no plugin has a configuration.
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// admissionChain builds the plugins of these names. It mirrors ApplyTo of
+// admissionChain builds the plugins of these names. It mirrors AdmissionOptions.ApplyTo of
 // k8s.io/apiserver/pkg/server/options/admission.go.
 func (a *assembly) admissionChain(
 	names []string, initializers admission.PluginInitializers,
@@ -146,8 +146,8 @@ func (a *assembly) basicInitializers() admission.PluginInitializers {
 	}
 }
 
-// initializers returns what all plugins need. It mirrors the initializers of CreateConfig in
-// pkg/controlplane/apiserver/config.go. Some of them add informers.
+// initializers returns what all plugins need. It mirrors CreateConfig of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/config.go in its initializers. Some of them add informers.
 func (a *assembly) initializers() (admission.PluginInitializers, error) {
 	out := a.basicInitializers()
 	controlplane := controlplaneadmission.Config{

@@ -33,8 +33,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api/memstore"
 )
 
-// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors the storage of
-// pkg/controlplane/apiserver/aggregator.go.
+// apiServiceStorage is the RESTOptionsGetter of APIServices. It mirrors CreateAggregatorConfig of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go.
 type apiServiceStorage struct {
 	*backend
 	codecs serializer.CodecFactory
@@ -50,8 +50,8 @@ func (g apiServiceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Obj
 	return g.options(gr, resourceStorage{customPrefix(gr), memstore.Objects, config.ForResource(gr), false}), nil
 }
 
-// apiServiceGroup returns the API group apiregistration.k8s.io. It mirrors
-// k8s.io/kube-aggregator/pkg/registry/apiservice/rest.
+// apiServiceGroup returns the API group apiregistration.k8s.io. It mirrors NewRESTStorage of
+// k8s.io/kube-aggregator/pkg/registry/apiservice/rest/storage_apiservice.go.
 func (a *assembly) apiServiceGroup() genericapiserver.APIGroupInfo {
 	codecs := serializer.NewCodecFactory(a.apiServiceScheme)
 	info := genericapiserver.NewDefaultAPIGroupInfo(apiregistration.GroupName, a.apiServiceScheme,
@@ -99,8 +99,9 @@ type apiServiceControllers struct {
 	}
 }
 
-// newAPIServiceControllers mirrors CreateAggregatorServer of pkg/controlplane/apiserver/aggregator.go. It calls
-// available once, when the versions that are served have been found available.
+// newAPIServiceControllers mirrors CreateAggregatorServer of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go. It calls available once, when the versions that are
+// served have been found available.
 func newAPIServiceControllers(loopback *restclient.Config, custom *apiextensionsserver.CustomResourceDefinitions,
 	served map[schema.GroupVersion]priority, available func(),
 ) (*apiServiceControllers, error) {

@@ -50,8 +50,8 @@ import (
 // serverAgent is the user agent of the server's requests to itself. Its first part becomes their field manager.
 const serverAgent = "kube-apiserver/embedded"
 
-// assembly holds the parts of a server while they are put together. It mirrors the server chain of
-// cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
+// assembly holds the parts of a server while they are put together. It mirrors CreateServerChain of
+// k8s.io/kubernetes/cmd/kube-apiserver/app/server.go without the aggregator in front: aggregation.go has its API group.
 type assembly struct {
 	options      Options
 	ctx          context.Context // ends with the server
@@ -292,7 +292,8 @@ func inProcessConfig(t http.RoundTripper, token string) *rest.Config {
 	}
 }
 
-// dropManagedFields keeps the server's caches small, as in BuildGenericConfig of pkg/controlplane/apiserver/config.go.
+// dropManagedFields keeps the server's caches small. It mirrors BuildGenericConfig of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/config.go.
 func dropManagedFields(obj any) (any, error) {
 	if object, err := meta.Accessor(obj); err == nil && object.GetManagedFields() != nil {
 		object.SetManagedFields(nil)
@@ -313,7 +314,7 @@ type genericOptions struct {
 }
 
 // genericConfig returns the configuration of a generic server. It mirrors BuildGenericConfig of
-// pkg/controlplane/apiserver/config.go.
+// k8s.io/kubernetes/pkg/controlplane/apiserver/config.go.
 func (a *assembly) genericConfig(p genericOptions) *genericapiserver.Config {
 	c := genericapiserver.NewConfig(legacyscheme.Codecs)
 	c.EffectiveVersion = a.version

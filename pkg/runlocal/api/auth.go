@@ -162,8 +162,9 @@ func (id *auth) finishAuthenticator(ctx context.Context, config kubeauthenticato
 	return nil
 }
 
-// makeAuthorizer mirrors pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is
-// left out: it is for credentials of kubelets.
+// makeAuthorizer mirrors reloadableAuthorizerResolver.newForConfig of
+// k8s.io/kubernetes/pkg/kubeapiserver/authorizer/reload.go for --authorization-mode=RBAC. The node authorizer is left
+// out: it is for credentials of kubelets.
 func (id *auth) makeAuthorizer(factory informers.SharedInformerFactory) error {
 	objects := factory.Rbac().V1()
 	byRole := rbac.New(

@@ -100,8 +100,10 @@ func createDefaultAccount(ctx context.Context, client kubernetes.Interface, name
 }
 
 // createKubernetesService creates the Service kubernetes with its endpoints. It mirrors
-// pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers: the Service kubernetes has the first
-// address of the range, its Endpoints and its EndpointSlice have the server's. What exists is left as it is.
+// Controller.CreateOrUpdateMasterServiceIfNeeded of
+// k8s.io/kubernetes/pkg/controlplane/controller/kubernetesservice/controller.go, and endpointSliceFromEndpoints and
+// setSkipMirrorTrue of k8s.io/kubernetes/pkg/controlplane/reconcilers/endpointsadapter.go: the Service kubernetes has
+// the first address of the range, its Endpoints and its EndpointSlice have the server's. What exists is left as it is.
 func (a *assembly) createKubernetesService(ctx context.Context) error {
 	client := a.client
 	host, port, err := endpointOf(a.advertised)
@@ -201,7 +203,8 @@ func endpointOf(address string) (host string, port int32, err error) {
 }
 
 // tokenTrackingConfigMap returns the ConfigMap that says since when the use of tokens in secrets is recorded, which
-// upstream's authenticator does here too. It mirrors pkg/controlplane/controller/legacytokentracking.
+// upstream's authenticator does here too. It mirrors Controller.syncConfigMap of
+// k8s.io/kubernetes/pkg/controlplane/controller/legacytokentracking/controller.go.
 func tokenTrackingConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking"},

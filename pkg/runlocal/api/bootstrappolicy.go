@@ -23,10 +23,10 @@ import (
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
 // createBootstrapPolicy creates upstream's default roles and bindings, then the default priority levels and flow
-// schemas, and calls created with the step of the start that each part is. It replaces two post-start hooks of a
-// kube-apiserver, rbac/bootstrap-roles of pkg/registry/rbac/rest and priority-and-fairness-config-producer of
-// pkg/registry/flowcontrol/rest, which poll and cannot be stopped. The administrator needs none of these objects; other
-// users are denied until the roles exist.
+// schemas, and calls created with the step of the start that each part is. In the place of two post-start hooks, which
+// poll and cannot be stopped, it mirrors ensureRBACPolicy of k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go
+// and ensure of k8s.io/kubernetes/pkg/registry/flowcontrol/rest/storage_flowcontrol.go. The administrator needs none of
+// these objects; other users are denied until the roles exist.
 //
 // The rules of aggregated roles such as `view` are filled in here once; later changes of the roles that they aggregate
 // are left to the clusterrole-aggregation controller.
@@ -116,8 +116,9 @@ func aggregationRank(role rbacv1.ClusterRole) int {
 	return 1 + len(role.Rules)
 }
 
-// aggregatedRules returns the rules that syncClusterRole of pkg/controller/clusterroleaggregation sets for a role; none
-// for a role that aggregates nothing.
+// aggregatedRules returns the rules of a role that aggregates others; none for a role that aggregates nothing. It
+// mirrors ClusterRoleAggregationController.syncClusterRole of
+// k8s.io/kubernetes/pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go.
 func aggregatedRules(roles []rbacv1.ClusterRole, into *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if into.AggregationRule == nil {
 		return nil

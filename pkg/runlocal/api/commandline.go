@@ -153,8 +153,9 @@ func (l *CommandLine) pluginConfig(names []string) (admission.ConfigProvider, er
 	return config, nil
 }
 
-// useCommandLine authenticates and authorizes by a command line. It mirrors BuiltInAuthenticationOptions.ApplyTo and
-// BuiltInAuthorizationOptions of pkg/kubeapiserver/options.
+// useCommandLine authenticates and authorizes by a command line. It mirrors BuiltInAuthenticationOptions.ApplyTo of
+// k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go and BuildAuthorizer of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/config.go.
 func (id *auth) useCommandLine(ctx context.Context, client kubernetes.Interface,
 	factory informers.SharedInformerFactory, o Options) error {
 	l := o.CommandLine
@@ -254,9 +255,10 @@ func NewCommandLine(o *options.ServerRunOptions) (*CommandLine, error) {
 	return l, nil
 }
 
-// complete sets what is not given. It mirrors ServerRunOptions.Complete of cmd/kube-apiserver/app/options, and
-// Options.Complete of pkg/controlplane/apiserver/options, without the signer of tokens in another process, which would
-// link a client of gRPC.
+// complete sets what is not given. It mirrors ServerRunOptions.Complete of
+// k8s.io/kubernetes/cmd/kube-apiserver/app/options/completion.go and Options.Complete of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/options/options.go, without the signer of tokens in another process,
+// which would link a client of gRPC.
 func (l *CommandLine) complete() error {
 	if err := l.completeServiceRanges(); err != nil {
 		return err

@@ -89,7 +89,7 @@ func (a *assembly) coreProvider() *coreProvider {
 	return p
 }
 
-// NewRESTStorage mirrors legacyProvider of pkg/registry/core/rest/storage_core.go.
+// NewRESTStorage mirrors legacyProvider.NewRESTStorage of k8s.io/kubernetes/pkg/registry/core/rest/storage_core.go.
 func (p *coreProvider) NewRESTStorage(
 	served serverstorage.APIResourceConfigSource, getter generic.RESTOptionsGetter,
 ) (genericapiserver.APIGroupInfo, error) {
@@ -259,9 +259,9 @@ const (
 // errNotRunning is the health of a component that is not in Options.Components.
 var errNotRunning = errors.New("it is not running")
 
-// components returns all that componentstatuses lists, as componentStatusStorage of
-// pkg/registry/core/rest/storage_core.go has them. Upstream requests /healthz at fixed ports of the machine, which
-// would be those of another control plane than this one.
+// components returns all that componentstatuses lists. It mirrors componentStatusStorage.serversToValidate of
+// k8s.io/kubernetes/pkg/registry/core/rest/storage_core.go. Upstream requests /healthz at fixed ports of the machine,
+// which would be those of another control plane than this one.
 func components(given map[string]func() error, store *memstore.Store) map[string]componentstatus.Server {
 	all := map[string]func() error{
 		ComponentControllerManager: func() error { return errNotRunning },

@@ -23,8 +23,8 @@ import (
 )
 
 // customResourceServer builds the server of CustomResourceDefinitions and of the resources that they define. The server
-// of the built-in groups passes every path to it that it does not serve itself. It mirrors
-// pkg/controlplane/apiserver/apiextensions.go.
+// of the built-in groups passes every path to it that it does not serve itself. It mirrors CreateAPIExtensionsConfig of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/apiextensions.go.
 func (a *assembly) customResourceServer(
 	groups aggregated.ResourceManager,
 ) (*apiextensionsserver.CustomResourceDefinitions, error) {

@@ -33,7 +33,8 @@ func newRootDiscovery(manager aggregated.ResourceManager, serializer runtime.Neg
 	return aggregated.WrapAggregatedDiscoveryToHandler(legacy, manager, nil)
 }
 
-// ServeHTTP serves the groups and versions, without addresses as apisHandler of k8s.io/kube-aggregator.
+// ServeHTTP serves the groups and versions, without addresses. It mirrors apisHandler.ServeHTTP of
+// k8s.io/kube-aggregator/pkg/apiserver/handler_apis.go.
 func (d *rootDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	groups, err := d.groups(r)
 	if err != nil {

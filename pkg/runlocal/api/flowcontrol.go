@@ -49,8 +49,8 @@ func (f *flowControl) run(ctx context.Context, ready func(context.Context) error
 	}
 }
 
-// withFlowControl adds the filter of c.FlowControl to h, as DefaultBuildHandlerChain of
-// k8s.io/apiserver/pkg/server/config.go does.
+// withFlowControl adds the filter of c.FlowControl to h. It mirrors DefaultBuildHandlerChain of
+// k8s.io/apiserver/pkg/server/config.go.
 func withFlowControl(h http.Handler, c *genericapiserver.Config) http.Handler {
 	estimate := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get,
 		c.FlowControl.GetInterestedWatchCount,

@@ -106,8 +106,9 @@ type groupProvider interface {
 	) (genericapiserver.APIGroupInfo, error)
 }
 
-// groupProviders returns the API groups. It mirrors StorageProviders of pkg/controlplane/instance.go. The order is that
-// of discovery, and decides which group an unqualified resource name means.
+// groupProviders returns the API groups. It mirrors CompletedConfig.StorageProviders of
+// k8s.io/kubernetes/pkg/controlplane/instance.go. The order is that of discovery, and decides which group an
+// unqualified resource name means.
 func (a *assembly) groupProviders() []groupProvider {
 	authz, authn := a.auth.authorizer, a.auth.authenticator
 	return []groupProvider{
@@ -134,9 +135,10 @@ func (a *assembly) groupProviders() []groupProvider {
 	}
 }
 
-// installGroups serves the API groups. It mirrors InstallAPIs of pkg/controlplane/apiserver/apis.go without the
-// providers' post-start hooks: they poll with pauses of a second that cannot be interrupted, and end the process when
-// they fail. What they create is created by bootstrap.go and bootstrappolicy.go.
+// installGroups serves the API groups. It mirrors Server.InstallAPIs of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/apis.go without the providers' post-start hooks: they poll with pauses
+// of a second that cannot be interrupted, and end the process when they fail. What they create is created by
+// bootstrap.go and bootstrappolicy.go.
 func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, storage generic.RESTOptionsGetter) error {
 	evaluator := genericapiserver.ResourceExpirationEvaluatorOptions{
 		CurrentVersion: a.version.EmulationVersion(),
@@ -187,9 +189,9 @@ func (a *assembly) installGroups(server *genericapiserver.GenericAPIServer, stor
 // priority orders groups, and versions in a group, in discovery: the highest first.
 type priority struct{ group, version int32 }
 
-// priorities returns the priorities of pkg/controlplane/apiserver/aggregator.go and
-// cmd/kube-apiserver/app/aggregator.go, for what is served. They decide which group an unqualified resource name means,
-// and which version of a group clients prefer.
+// priorities mirrors DefaultGenericAPIServicePriorities of k8s.io/kubernetes/pkg/controlplane/apiserver/aggregator.go
+// and apiVersionPriorities of k8s.io/kubernetes/cmd/kube-apiserver/app/aggregator.go, for what is served. They decide
+// which group an unqualified resource name means, and which version of a group clients prefer.
 func priorities() map[schema.GroupVersion]priority {
 	return map[schema.GroupVersion]priority{
 		corev1.SchemeGroupVersion:                  {18000, 1},
@@ -226,7 +228,8 @@ func (a *assembly) priorities() map[schema.GroupVersion]priority {
 	return all
 }
 
-// registrationPriority is APIRegistrationGroupPriority of k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
+// registrationPriority mirrors APIRegistrationGroupPriority of
+// k8s.io/kube-aggregator/pkg/apiserver/handler_discovery.go.
 const registrationPriority = 20001
 
 // setPriorities sets the priorities of all but custom resources, which upstream's controller of their discovery sets.

@@ -116,8 +116,8 @@ const (
 	flushTimeout  = 2 * time.Minute
 )
 
-// logCheck is a health check that fails while logging is blocked. It mirrors healthz.LogHealthz, whose goroutine never
-// ends.
+// logCheck is a health check that fails while logging is blocked. It mirrors log.Check of
+// k8s.io/apiserver/pkg/server/healthz/healthz.go, whose goroutine never ends.
 type logCheck struct {
 	flush    func()
 	verified atomic.Pointer[time.Time] // when flush last returned; nil before run

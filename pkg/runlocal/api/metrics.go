@@ -7,10 +7,10 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// registerMetrics registers the metrics of /metrics that the generic server does not register, as
-// cmd/kube-apiserver/app/server.go and CreateConfig of pkg/controlplane/apiserver/config.go do. It must be called
-// before histograms are registered: only later ones are native. Metrics are those of the process: servers that run at
-// the same time share them.
+// registerMetrics registers the metrics of /metrics that the generic server does not register. It mirrors
+// NewAPIServerCommand of k8s.io/kubernetes/cmd/kube-apiserver/app/server.go and CreateConfig of
+// k8s.io/kubernetes/pkg/controlplane/apiserver/config.go. It must be called before histograms are registered: only
+// later ones are native. Metrics are those of the process: servers that run at the same time share them.
 func registerMetrics() {
 	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	serviceaccount.RegisterMetrics()

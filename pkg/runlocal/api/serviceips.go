@@ -79,8 +79,9 @@ type syncedInformer struct{ cache.SharedIndexInformer }
 // HasSynced implements cache.SharedIndexInformer. It is always true.
 func (syncedInformer) HasSynced() bool { return true }
 
-// createServiceRange creates the default range of cluster addresses, as pkg/controlplane/controller/defaultservicecidr
-// does, unless the server begins with ranges.
+// createServiceRange creates the default range of cluster addresses, unless the server begins with ranges. It mirrors
+// Controller.sync and Controller.syncStatus of
+// k8s.io/kubernetes/pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go.
 func (a *assembly) createServiceRange(ctx context.Context) error {
 	if a.serviceRangesGiven {
 		return nil
@@ -124,7 +125,7 @@ func retryUntilAddressable(ctx context.Context, create func(context.Context) err
 	return err
 }
 
-// repairInterval is how often all Services are checked, repairLoopInterval of
+// repairInterval is how often all Services are checked. It mirrors repairLoopInterval of
 // k8s.io/kubernetes/pkg/controlplane/instance.go. Only then, or when the Service changes, is an IPAddress created again
 // that was deleted.
 const repairInterval = 3 * time.Minute

@@ -101,9 +101,9 @@ type builtInStorage struct {
 
 var _ generic.RESTOptionsGetter = (*builtInStorage)(nil)
 
-// newBuiltInStorage mirrors BuildGenericConfig of pkg/controlplane/apiserver/config.go as far as it makes the storage
-// factory, which decides which resources share a prefix (events of two groups) and in which version they would be
-// stored.
+// newBuiltInStorage mirrors BuildGenericConfig of k8s.io/kubernetes/pkg/controlplane/apiserver/config.go as far as it
+// makes the storage factory, which decides which resources share a prefix (events of two groups) and in which version
+// they would be stored.
 func newBuiltInStorage(
 	b *backend, version basecompatibility.EffectiveVersion, served *serverstorage.ResourceConfig,
 ) (*builtInStorage, error) {
@@ -136,7 +136,8 @@ type crdStorage struct{ *backend }
 
 var _ generic.RESTOptionsGetter = crdStorage{}
 
-// GetRESTOptions mirrors pkg/controlplane/apiserver/apiextensions.go: upstream stores v1beta1, which is shorter.
+// GetRESTOptions mirrors CreateAPIExtensionsConfig of k8s.io/kubernetes/pkg/controlplane/apiserver/apiextensions.go:
+// upstream stores v1beta1, which is shorter.
 func (g crdStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	codec := apiextensionsserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion,
 		apiextensionsv1.SchemeGroupVersion)
@@ -152,8 +153,8 @@ type customResourceStorage struct{ *backend }
 
 var _ generic.RESTOptionsGetter = customResourceStorage{}
 
-// GetRESTOptions mirrors k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go. The handler sets the codec
-// of the custom resource on top.
+// GetRESTOptions mirrors NewCRDRESTOptionsGetter of k8s.io/apiextensions-apiserver/pkg/cmd/server/options/options.go.
+// The handler sets the codec of the custom resource on top.
 func (g customResourceStorage) GetRESTOptions(gr schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return g.options(gr, customStorage(gr)), nil
 }

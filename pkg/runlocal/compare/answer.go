@@ -287,8 +287,8 @@ func (r *run) areAlike(a, b objectID) bool {
 		rankText(x) == rankText(y)
 }
 
-// rankText is what decides which pods are deleted first, without times: ActivePodsWithRanks of pkg/controller of
-// k8s.io/kubernetes.
+// rankText is what decides which pods are deleted first, without times. It mirrors ActivePodsWithRanks.Less of
+// k8s.io/kubernetes/pkg/controller/controller_utils.go.
 func rankText(pod fields) string {
 	ready := ""
 	for _, condition := range pod.maps("status", "conditions") {

@@ -216,8 +216,8 @@ func requested(obj fields) fields {
 	return owned
 }
 
-// generatedLabels are what the API sets on a Job with a generated selector, on its pods, and in the selector:
-// generateSelector of k8s.io/kubernetes/pkg/registry/batch/job.
+// generatedLabels are what the API sets on a Job with a generated selector, on its pods, and in the selector. They
+// mirror generateSelector of k8s.io/kubernetes/pkg/registry/batch/job/strategy.go.
 var generatedLabels = []string{
 	"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name",
 }

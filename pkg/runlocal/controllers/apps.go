@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// deploymentController is newDeploymentController of cmd/kube-controller-manager/app/apps.go.
+// deploymentController mirrors newDeploymentController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
 func deploymentController() Controller {
 	return Controller{
 		Name:    names.DeploymentController,
@@ -42,7 +42,7 @@ func buildDeployment(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// replicaSetController is newReplicaSetController of cmd/kube-controller-manager/app/apps.go.
+// replicaSetController mirrors newReplicaSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
 func replicaSetController() Controller {
 	return Controller{
 		Name:    names.ReplicaSetController,
@@ -62,7 +62,7 @@ func buildReplicaSet(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// statefulSetController is newStatefulSetController of cmd/kube-controller-manager/app/apps.go.
+// statefulSetController mirrors newStatefulSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
 func statefulSetController() Controller {
 	return Controller{
 		Name:    names.StatefulSetController,
@@ -89,7 +89,7 @@ func buildStatefulSet(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// daemonSetController is newDaemonSetController of cmd/kube-controller-manager/app/apps.go.
+// daemonSetController mirrors newDaemonSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
 func daemonSetController() Controller {
 	return Controller{
 		Name:    names.DaemonSetController,

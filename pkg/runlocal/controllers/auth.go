@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// serviceAccountController is newServiceAccountController of cmd/kube-controller-manager/app/core.go.
+// serviceAccountController mirrors newServiceAccountController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func serviceAccountController() Controller {
 	return Controller{
 		Name:    names.ServiceAccountController,
@@ -44,7 +45,8 @@ func buildServiceAccount(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// serviceAccountToken is newServiceAccountTokenController of cmd/kube-controller-manager/app/service_accounts.go.
+// serviceAccountToken mirrors newServiceAccountTokenController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/service_accounts.go.
 func serviceAccountToken() Controller {
 	both := []schema.GroupResource{{Resource: "serviceaccounts"}, {Resource: "secrets"}}
 	return Controller{
@@ -98,11 +100,13 @@ func buildServiceAccountToken(ctx context.Context, e environment) (runFunc, erro
 	return c.Run, tap.SwapQueue(e.tap, c, "syncSecretQueue", secretKey.text)
 }
 
-// legacyTokenMaxAge is CleanUpPeriod of pkg/controller/serviceaccount/config/v1alpha1/defaults.go.
+// legacyTokenMaxAge mirrors RecommendedDefaultLegacySATokenCleanerConfiguration of
+// k8s.io/kubernetes/pkg/controller/serviceaccount/config/v1alpha1/defaults.go.
 const legacyTokenMaxAge = 365 * 24 * time.Hour
 
-// legacyTokenCleaner is newLegacyServiceAccountTokenCleanerController of cmd/kube-controller-manager/app/core.go. It
-// has no queue: it checks all tokens once a day. Their age is counted by now.
+// legacyTokenCleaner mirrors newLegacyServiceAccountTokenCleanerController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go. It has no queue: it checks all tokens once a day. Their
+// age is counted by now.
 func legacyTokenCleaner(now clock.Clock) Controller {
 	return Controller{
 		Name:    names.LegacyServiceAccountTokenCleanerController,
@@ -130,7 +134,8 @@ func legacyTokenCleaner(now clock.Clock) Controller {
 	}
 }
 
-// bootstrapSigner is newBootstrapSignerController of cmd/kube-controller-manager/app/bootstrap.go.
+// bootstrapSigner mirrors newBootstrapSignerController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/bootstrap.go.
 func bootstrapSigner() Controller {
 	return Controller{
 		Name:              names.BootstrapSignerController,
@@ -155,7 +160,7 @@ func buildBootstrapSigner(_ context.Context, e environment) (runFunc, error) {
 	return run, tap.SwapQueue(e.tap, c, "syncQueue", stringKey)
 }
 
-// tokenCleaner is newTokenCleanerController of cmd/kube-controller-manager/app/bootstrap.go.
+// tokenCleaner mirrors newTokenCleanerController of k8s.io/kubernetes/cmd/kube-controller-manager/app/bootstrap.go.
 func tokenCleaner() Controller {
 	secrets := []schema.GroupResource{{Resource: "secrets"}}
 	return Controller{
@@ -180,7 +185,8 @@ func buildTokenCleaner(_ context.Context, e environment) (runFunc, error) {
 	return run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// clusterRoleAggregation is newClusterRoleAggregationController of cmd/kube-controller-manager/app/rbac.go.
+// clusterRoleAggregation mirrors newClusterRoleAggregationController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/rbac.go.
 func clusterRoleAggregation() Controller {
 	roles := []schema.GroupResource{{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}}
 	return Controller{

@@ -43,7 +43,8 @@ func (a Autoscaling) config() kcmconfig.HPAControllerConfiguration {
 	return c
 }
 
-// podAutoscalerController is newHorizontalPodAutoscalerController of cmd/kube-controller-manager/app/autoscaling.go.
+// podAutoscalerController mirrors newHorizontalPodAutoscalerController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/autoscaling.go.
 func podAutoscalerController() Controller {
 	autoscalers := schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
 	return Controller{

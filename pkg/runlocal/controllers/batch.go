@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// jobController is newJobController of cmd/kube-controller-manager/app/batch.go.
+// jobController mirrors newJobController of k8s.io/kubernetes/cmd/kube-controller-manager/app/batch.go.
 func jobController() Controller {
 	return Controller{
 		Name:    names.JobController,
@@ -49,7 +49,7 @@ type orphanPodKey struct {
 
 func (k orphanPodKey) text() string { return k.namespace + "/" + k.value }
 
-// cronJobController is newCronJobController of cmd/kube-controller-manager/app/batch.go.
+// cronJobController mirrors newCronJobController of k8s.io/kubernetes/cmd/kube-controller-manager/app/batch.go.
 func cronJobController() Controller {
 	return Controller{
 		Name:    names.CronJobController,
@@ -71,7 +71,8 @@ func buildCronJob(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// ttlAfterFinishedController is newTTLAfterFinishedController of cmd/kube-controller-manager/app/core.go.
+// ttlAfterFinishedController mirrors newTTLAfterFinishedController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func ttlAfterFinishedController() Controller {
 	return Controller{
 		Name:    names.TTLAfterFinishedController,

@@ -31,7 +31,8 @@ func csrResources() []schema.GroupResource {
 	return []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}}
 }
 
-// csrApproving is newCertificateSigningRequestApprovingController of cmd/kube-controller-manager/app/certificates.go.
+// csrApproving mirrors newCertificateSigningRequestApprovingController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go.
 func csrApproving() Controller {
 	return Controller{
 		Name:    names.CertificateSigningRequestApprovingController,
@@ -50,11 +51,13 @@ func buildCSRApproving(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// signingDuration is ClusterSigningDuration of pkg/controller/certificates/signer/config/v1alpha1/defaults.go.
+// signingDuration mirrors RecommendedDefaultCSRSigningControllerConfiguration of
+// k8s.io/kubernetes/pkg/controller/certificates/signer/config/v1alpha1/defaults.go.
 const signingDuration = 365 * 24 * time.Hour
 
-// csrSigning is newCertificateSigningRequestSigningController of cmd/kube-controller-manager/app/certificates.go, with
-// one certificate for all signers, as kubeadm has it.
+// csrSigning mirrors newCertificateSigningRequestSigningController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go, with one certificate for all signers, as kubeadm
+// has it.
 func csrSigning() Controller {
 	return Controller{
 		Name:             names.CertificateSigningRequestSigningController,
@@ -95,8 +98,9 @@ func buildCSRSigning(ctx context.Context, e environment) (runFunc, error) {
 	return run, nil
 }
 
-// csrCleaner is newCertificateSigningRequestCleanerController of cmd/kube-controller-manager/app/certificates.go. It
-// has no queue: it checks all requests once an hour.
+// csrCleaner mirrors newCertificateSigningRequestCleanerController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go. It has no queue: it checks all requests once an
+// hour.
 func csrCleaner() Controller {
 	return Controller{
 		Name:              names.CertificateSigningRequestCleanerController,
@@ -122,9 +126,9 @@ const (
 	podCertificateCleanPeriod = 5 * time.Minute
 )
 
-// podCertificateRequestCleaner is newPodCertificateRequestCleanerController of
-// cmd/kube-controller-manager/app/certificates.go. Its feature gate, PodCertificateRequest, is on by default. It has no
-// queue: it checks all requests from time to time. Their age is counted by now.
+// podCertificateRequestCleaner mirrors newPodCertificateRequestCleanerController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go. Its feature gate, PodCertificateRequest, is on by
+// default. It has no queue: it checks all requests from time to time. Their age is counted by now.
 func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 	requests := []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}}
 	return Controller{
@@ -142,7 +146,8 @@ func podCertificateRequestCleaner(now clock.PassiveClock) Controller {
 	}
 }
 
-// rootCAPublisher is newRootCACertificatePublisherController of cmd/kube-controller-manager/app/certificates.go.
+// rootCAPublisher mirrors newRootCACertificatePublisherController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go.
 func rootCAPublisher() Controller {
 	return Controller{
 		Name:             names.RootCACertificatePublisherController,
@@ -169,8 +174,9 @@ func buildRootCAPublisher(_ context.Context, e environment) (runFunc, error) {
 // servingSigner is the signer whose trust bundle is published; upstream has it as a literal in certificates.go.
 const servingSigner = "kubernetes.io/kube-apiserver-serving"
 
-// trustBundlePublisher is newKubeAPIServerSignerClusterTrustBundledPublisherController of
-// cmd/kube-controller-manager/app/certificates.go. Its feature gate, ClusterTrustBundle, is on by default.
+// trustBundlePublisher mirrors newKubeAPIServerSignerClusterTrustBundledPublisherController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/certificates.go. Its feature gate, ClusterTrustBundle, is on by
+// default.
 func trustBundlePublisher() Controller {
 	bundles := []schema.GroupResource{{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}}
 	return Controller{

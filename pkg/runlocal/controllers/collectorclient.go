@@ -103,7 +103,7 @@ func (r collectorResource) Patch(
 }
 
 // endsOrphaning reports whether a patch sets finalizers without "orphan", which keeps an owner until its dependents are
-// orphaned: that of removeFinalizer in pkg/controller/garbagecollector/operations.go does.
+// orphaned: that of removeFinalizer in k8s.io/kubernetes/pkg/controller/garbagecollector/operations.go does.
 func endsOrphaning(pt types.PatchType, data []byte) bool {
 	var patch struct {
 		Metadata struct{ Finalizers []string }

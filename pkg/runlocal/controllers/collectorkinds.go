@@ -155,8 +155,8 @@ func (k *servedKinds) leftOutBefore() map[schema.GroupVersionResource]error {
 	return out
 }
 
-// isWatched reports whether the garbage collector watches a resource. It mirrors GetDeletableResources in
-// pkg/controller/garbagecollector/garbagecollector.go.
+// isWatched reports whether the garbage collector watches a resource. It mirrors GetDeletableResources of
+// k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go.
 func isWatched(version string, r *metav1.APIResource, resource schema.GroupVersionResource) bool {
 	if _, ignored := gc.DefaultIgnoredResources()[resource.GroupResource()]; ignored {
 		return false

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// replicationController is newReplicationController of cmd/kube-controller-manager/app/core.go.
+// replicationController mirrors newReplicationController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func replicationController() Controller {
 	return Controller{
 		Name:    names.ReplicationControllerController,
@@ -47,10 +47,11 @@ func buildReplicationController(ctx context.Context, e environment) (runFunc, er
 	return c.Run, tap.SwapSharedQueue(e.tap, c, "queue", stringKey)
 }
 
-// namespaceSyncPeriod is NamespaceSyncPeriod of pkg/controller/namespace/config/v1alpha1/defaults.go.
+// namespaceSyncPeriod mirrors RecommendedDefaultNamespaceControllerConfiguration of
+// k8s.io/kubernetes/pkg/controller/namespace/config/v1alpha1/defaults.go.
 const namespaceSyncPeriod = 5 * time.Minute
 
-// namespaceController is newNamespaceController of cmd/kube-controller-manager/app/core.go.
+// namespaceController mirrors newNamespaceController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func namespaceController() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
@@ -118,7 +119,8 @@ func orNoKinds(err error) error {
 	return err
 }
 
-// podGarbageCollector is newPodGarbageCollectorController of cmd/kube-controller-manager/app/core.go.
+// podGarbageCollector mirrors newPodGarbageCollectorController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func podGarbageCollector() Controller {
 	return Controller{
 		Name:              names.PodGarbageCollectorController,
@@ -133,7 +135,8 @@ func podGarbageCollector() Controller {
 	}
 }
 
-// gcCheckPeriod and quarantineTime of pkg/controller/podgc/gc_controller.go.
+// podGCPeriod and podGCQuarantine mirror gcCheckPeriod and quarantineTime of
+// k8s.io/kubernetes/pkg/controller/podgc/gc_controller.go.
 const (
 	podGCPeriod     = 20 * time.Second
 	podGCQuarantine = 40 * time.Second
@@ -164,7 +167,7 @@ func buildPodGarbageCollector(ctx context.Context, e environment) (runFunc, erro
 	return run, tap.SwapQueue(e.tap, c, "nodeQueue", stringKey)
 }
 
-// ttlController is newTTLController of cmd/kube-controller-manager/app/core.go.
+// ttlController mirrors newTTLController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func ttlController() Controller {
 	nodes := []schema.GroupResource{{Resource: "nodes"}}
 	return Controller{

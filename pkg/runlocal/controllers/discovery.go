@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// endpointsController is newEndpointsController of cmd/kube-controller-manager/app/core.go.
+// endpointsController mirrors newEndpointsController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func endpointsController() Controller {
 	return Controller{
 		Name:    names.EndpointsController,
@@ -40,7 +40,8 @@ func buildEndpoints(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// endpointSliceController is newEndpointSliceController of cmd/kube-controller-manager/app/discovery.go.
+// endpointSliceController mirrors newEndpointSliceController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/discovery.go.
 func endpointSliceController() Controller {
 	return Controller{
 		Name:    names.EndpointSliceController,
@@ -83,8 +84,8 @@ func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, nil
 }
 
-// endpointSliceMirroringController is newEndpointSliceMirroringController of
-// cmd/kube-controller-manager/app/discovery.go.
+// endpointSliceMirroringController mirrors newEndpointSliceMirroringController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/discovery.go.
 func endpointSliceMirroringController() Controller {
 	return Controller{
 		Name:    names.EndpointSliceMirroringController,
@@ -111,7 +112,8 @@ func buildEndpointSliceMirroring(ctx context.Context, e environment) (runFunc, e
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// serviceCIDRController is newServiceCIDRsController of cmd/kube-controller-manager/app/networking.go.
+// serviceCIDRController mirrors newServiceCIDRsController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/networking.go.
 func serviceCIDRController() Controller {
 	ranges := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}
 	return Controller{

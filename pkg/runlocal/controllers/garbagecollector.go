@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// garbageCollector is newGarbageCollectorController of cmd/kube-controller-manager/app/core.go.
+// garbageCollector mirrors newGarbageCollectorController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func garbageCollector() Controller {
 	every := []schema.GroupResource{{Group: "*", Resource: "*"}}
 	return Controller{
@@ -115,8 +115,9 @@ type dependencyGraph struct {
 	delivered func() bool
 }
 
-// newDependencyGraph mirrors what CreateControllerContext of cmd/kube-controller-manager/app/controllermanager.go makes
-// the graph from. The goroutines of its queues end only after a collector was run with it.
+// newDependencyGraph mirrors CreateControllerContext of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/controllermanager.go in what the graph is made from. The goroutines
+// of its queues end only after a collector was run with it.
 func newDependencyGraph(ctx context.Context, e environment) (*dependencyGraph, error) {
 	config := *e.config
 	config.QPS *= 2 // as upstream: each deletion takes two requests

@@ -60,7 +60,7 @@ func podAndNodeResources() []schema.GroupResource {
 	return []schema.GroupResource{{Resource: "pods"}, {Resource: "nodes"}}
 }
 
-// nodeLifecycle is newNodeLifecycleController of cmd/kube-controller-manager/app/core.go.
+// nodeLifecycle mirrors newNodeLifecycleController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func nodeLifecycle() Controller {
 	return Controller{
 		Name:    names.NodeLifecycleController,
@@ -82,8 +82,8 @@ func nodeLifecycle() Controller {
 	}
 }
 
-// nodeUpdateWorkers is nodeUpdateWorkerSize of pkg/controller/nodelifecycle/node_lifecycle_controller.go, which is not
-// configurable.
+// nodeUpdateWorkers mirrors nodeUpdateWorkerSize of
+// k8s.io/kubernetes/pkg/controller/nodelifecycle/node_lifecycle_controller.go, which is not configurable.
 const nodeUpdateWorkers = 8
 
 // Defaults of kube-controller-manager's flags (cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go).
@@ -130,7 +130,7 @@ func buildNodeLifecycle(ctx context.Context, e environment) (runFunc, error) {
 	return run, tap.SwapQueue(e.tap, c, "podUpdateQueue", podToUpdate.text)
 }
 
-// taintEviction is newTaintEvictionController of cmd/kube-controller-manager/app/core.go.
+// taintEviction mirrors newTaintEvictionController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func taintEviction() Controller {
 	return Controller{
 		Name:    names.TaintEvictionController,

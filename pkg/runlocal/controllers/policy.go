@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// disruptionController is newDisruptionController of cmd/kube-controller-manager/app/policy.go.
+// disruptionController mirrors newDisruptionController of k8s.io/kubernetes/cmd/kube-controller-manager/app/policy.go.
 func disruptionController() Controller {
 	return Controller{
 		Name:    names.DisruptionController,
@@ -65,8 +65,8 @@ func buildDisruption(ctx context.Context, e environment) (runFunc, error) {
 	return c.Run, nil
 }
 
-// policyStatusController is newValidatingAdmissionPolicyStatusController of
-// cmd/kube-controller-manager/app/validatingadmissionpolicystatus.go.
+// policyStatusController mirrors newValidatingAdmissionPolicyStatusController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/validatingadmissionpolicystatus.go.
 func policyStatusController() Controller {
 	policies := []schema.GroupResource{{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}}
 	return Controller{

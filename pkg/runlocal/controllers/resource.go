@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// resourceClaimController is newResourceClaimController of cmd/kube-controller-manager/app/resource.go.
+// resourceClaimController mirrors newResourceClaimController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/resource.go.
 func resourceClaimController() Controller {
 	claims := schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
 	return Controller{
@@ -63,7 +64,8 @@ func claimantKey(key string) string {
 	return key
 }
 
-// deviceTaintEviction is newDeviceTaintEvictionController of cmd/kube-controller-manager/app/resource.go.
+// deviceTaintEviction mirrors newDeviceTaintEvictionController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/resource.go.
 func deviceTaintEviction() Controller {
 	return Controller{
 		Name:  names.DeviceTaintEvictionController,

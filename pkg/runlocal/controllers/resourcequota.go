@@ -23,7 +23,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// resourceQuotaController is newResourceQuotaController of cmd/kube-controller-manager/app/core.go.
+// resourceQuotaController mirrors newResourceQuotaController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func resourceQuotaController() Controller {
 	return Controller{
 		Name:    names.ResourceQuotaController,
@@ -116,8 +117,9 @@ type quotaInformers struct {
 	wanted map[schema.GroupVersionResource]struct{} // what is counted; nil before the first discovery
 }
 
-// wholeObjectResources returns the resources of which quotas count more than the number of objects, as in NewEvaluators
-// of pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of pkg/quota/v1/install.
+// wholeObjectResources returns the resources of which quotas count more than the number of objects. It mirrors
+// NewEvaluators of k8s.io/kubernetes/pkg/quota/v1/evaluator/core/registry.go and DefaultUpdateFilter of
+// k8s.io/kubernetes/pkg/quota/v1/install/update_filter.go.
 func wholeObjectResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),

@@ -152,7 +152,7 @@ type (
 )
 
 // runConcurrently runs all of loops and returns when all have returned. It mirrors concurrentRun of
-// cmd/kube-controller-manager/app/controller_utils.go.
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/controller_utils.go.
 func runConcurrently(ctx context.Context, workers int, loops []runFunc) {
 	var running sync.WaitGroup
 	for _, l := range loops {

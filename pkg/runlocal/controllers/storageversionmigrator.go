@@ -19,7 +19,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// storageVersionMigrator is newSVMController of cmd/kube-controller-manager/app/storageversionmigrator.go.
+// storageVersionMigrator mirrors newSVMController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/storageversionmigrator.go.
 func storageVersionMigrator() Controller {
 	migrations := schema.GroupResource{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}
 	definitions := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}

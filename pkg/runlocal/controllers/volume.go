@@ -21,7 +21,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
-// volumeBinder is newPersistentVolumeBinderController of cmd/kube-controller-manager/app/core.go.
+// volumeBinder mirrors newPersistentVolumeBinderController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func volumeBinder() Controller {
 	return Controller{
 		Name:    names.PersistentVolumeBinderController,
@@ -42,8 +43,10 @@ func volumeBinder() Controller {
 	}
 }
 
-// binderSyncPeriod is the default of PVClaimBinderSyncPeriod in pkg/controller/volume/persistentvolume/config/v1alpha1:
-// how often all claims and volumes are resynced. A pending claim is bound to a volume that is created later only then.
+// binderSyncPeriod is how often all claims and volumes are resynced. It mirrors
+// RecommendedDefaultPersistentVolumeBinderControllerConfiguration of
+// k8s.io/kubernetes/pkg/controller/volume/persistentvolume/config/v1alpha1/defaults.go. A pending claim is bound to a
+// volume that is created later only then.
 const binderSyncPeriod = 15 * time.Second
 
 // buildVolumeBinder returns what builds the binder with that period of resyncs.
@@ -91,7 +94,7 @@ func (o heldOperations) Run(name string, operation func() error) error {
 	return err
 }
 
-// ephemeralVolumes is newEphemeralVolumeController of cmd/kube-controller-manager/app/core.go.
+// ephemeralVolumes mirrors newEphemeralVolumeController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func ephemeralVolumes() Controller {
 	return Controller{
 		Name:    names.EphemeralVolumeController,
@@ -113,9 +116,9 @@ func buildEphemeralVolumes(ctx context.Context, e environment) (runFunc, error) 
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// volumeExpander is newPersistentVolumeExpanderController of cmd/kube-controller-manager/app/core.go. None of
-// upstream's plugins can expand volumes any more: the controller leaves that to a driver's resizer, and reports it in
-// an Event and an annotation.
+// volumeExpander mirrors newPersistentVolumeExpanderController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go. None of upstream's plugins can expand volumes any more:
+// the controller leaves that to a driver's resizer, and reports it in an Event and an annotation.
 func volumeExpander() Controller {
 	return Controller{
 		Name:    names.PersistentVolumeExpanderController,
@@ -140,7 +143,8 @@ func buildVolumeExpander(ctx context.Context, e environment) (runFunc, error) {
 	return func(ctx context.Context, _ int) { c.Run(ctx) }, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// claimProtection is newPersistentVolumeClaimProtectionController of cmd/kube-controller-manager/app/core.go.
+// claimProtection mirrors newPersistentVolumeClaimProtectionController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func claimProtection() Controller {
 	return Controller{
 		Name:             names.PersistentVolumeClaimProtectionController,
@@ -176,7 +180,8 @@ func startedClaim(message string, keysAndValues []any) string {
 	return fmt.Sprint(keysAndValues[1])
 }
 
-// volumeProtection is newPersistentVolumeProtectionController of cmd/kube-controller-manager/app/core.go.
+// volumeProtection mirrors newPersistentVolumeProtectionController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func volumeProtection() Controller {
 	return Controller{
 		Name:    names.PersistentVolumeProtectionController,
@@ -198,7 +203,8 @@ func buildVolumeProtection(ctx context.Context, e environment) (runFunc, error) 
 	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
 }
 
-// attributesClassProtection is newVolumeAttributesClassProtectionController of cmd/kube-controller-manager/app/core.go.
+// attributesClassProtection mirrors newVolumeAttributesClassProtectionController of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func attributesClassProtection() Controller {
 	classes := schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}
 	return Controller{

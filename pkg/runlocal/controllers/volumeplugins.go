@@ -16,10 +16,11 @@ import (
 	"k8s.io/kubernetes/pkg/volume/nfs"
 )
 
-// volumePlugins returns those that ProbeProvisionableRecyclableVolumePlugins of
-// cmd/kube-controller-manager/app/plugins.go finds, with the defaults of
-// pkg/controller/volume/persistentvolume/config/v1alpha1. Of all plugins only nfs and hostPath can recycle volumes, and
-// only hostPath can delete them; its provisioning is off by default.
+// volumePlugins mirrors ProbeProvisionableRecyclableVolumePlugins of
+// k8s.io/kubernetes/cmd/kube-controller-manager/app/plugins.go, and
+// RecommendedDefaultPersistentVolumeRecyclerConfiguration of
+// k8s.io/kubernetes/pkg/controller/volume/persistentvolume/config/v1alpha1/defaults.go. Of all plugins only nfs and
+// hostPath can recycle volumes, and only hostPath can delete them; its provisioning is off by default.
 func volumePlugins() []volume.VolumePlugin {
 	plugins := nfs.ProbeVolumePlugins(recyclerConfig(300))
 	for _, p := range hostpath.ProbeVolumePlugins(recyclerConfig(60)) {
@@ -67,7 +68,8 @@ func (p harmlessHostPath) NewDeleter(logger klog.Logger, spec *volume.Spec) (vol
 // harmlessDeleter returns the errors that upstream's deleter would, and deletes nothing.
 type harmlessDeleter struct{ volume.Deleter }
 
-// deletable matches the paths that upstream's plugin deletes: see hostPathDeleter in pkg/volume/hostpath/host_path.go.
+// deletable matches the paths that upstream's plugin deletes. It mirrors hostPathDeleter.Delete of
+// k8s.io/kubernetes/pkg/volume/hostpath/host_path.go.
 var deletable = regexp.MustCompile("/tmp/.+")
 
 // Delete implements volume.Deleter.

@@ -111,8 +111,8 @@ func (c *call) resource() string {
 	return text
 }
 
-// maxBodySize is the largest body in bytes that an API server accepts, MaxRequestBodyBytes of
-// k8s.io/apiserver/pkg/server.
+// maxBodySize is the largest body in bytes that an API server accepts. It mirrors NewConfig of
+// k8s.io/apiserver/pkg/server/config.go.
 const maxBodySize = 3 << 20
 
 // readBody reads and closes the body of the request. It must not be called twice.

@@ -19,7 +19,8 @@ import (
 // DefaultNamespace is where the Leases of a control plane are.
 const DefaultNamespace = metav1.NamespaceSystem
 
-// kube-controller-manager's own times, from k8s.io/component-base/config/v1alpha1/defaults.go.
+// kube-controller-manager's own times. They mirror RecommendedDefaultLeaderElectionConfiguration of
+// k8s.io/component-base/config/v1alpha1/defaults.go.
 const (
 	DefaultDuration = 15 * time.Second
 	DefaultDeadline = 10 * time.Second

@@ -11,7 +11,9 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// Delays of the kubelet, as in pkg/kubelet/kubelet.go.
+// Delays of the kubelet. They mirror genericPlegRelistPeriod, initialCrashLoopBackOff, imageBackOffPeriod and
+// MaxImageBackOff of k8s.io/kubernetes/pkg/kubelet/kubelet.go, and MaxContainerBackOff of
+// k8s.io/kubernetes/pkg/kubelet/apis/config/v1beta1/defaults.go.
 const (
 	// relistPeriod is about how long the kubelet takes to notice that a container has exited.
 	relistPeriod = time.Second
@@ -167,9 +169,9 @@ func (c *container) exit(at time.Time, code int32) {
 	c.state, c.since, c.exitCode = exited, at, code
 }
 
-// restart starts the container again, or makes it wait. It mirrors doBackOff in
-// pkg/kubelet/kuberuntime/kuberuntime_manager.go: the first restart comes at once, and so does that of a container that
-// ran for long.
+// restart starts the container again, or makes it wait. It mirrors kubeGenericRuntimeManager.doBackOff of
+// k8s.io/kubernetes/pkg/kubelet/kuberuntime/kuberuntime_manager.go: the first restart comes at once, and so does that
+// of a container that ran for long.
 func (c *container) restart(pod *corev1.Pod, at time.Time) []containerEvent {
 	if c.since.Sub(c.started) > 2*maxBackoff {
 		c.backoff = 0
@@ -244,12 +246,13 @@ func (c *container) finished(pod *corev1.Pod) bool {
 	return c.state == exited && c.due(pod, time.Time{}).IsZero()
 }
 
-// podText returns the name of a pod in messages, as pkg/kubelet/util/format does.
+// podText returns the name of a pod in messages. It mirrors Pod of k8s.io/kubernetes/pkg/kubelet/util/format/pod.go.
 func podText(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
-// status returns the container's status. It mirrors convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go.
+// status returns the container's status. It mirrors Kubelet.convertToAPIContainerStatuses of
+// k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go.
 func (c *container) status(pod *corev1.Pod, now time.Time) corev1.ContainerStatus {
 	isRunning := c.state == running
 	s := corev1.ContainerStatus{

@@ -90,7 +90,7 @@ func portsFree(d podDemand, u *nodeInfo) bool {
 	return true
 }
 
-// fitsResources mirrors fitsRequest in pkg/scheduler/framework/plugins/noderesources/fit.go.
+// fitsResources mirrors fitsRequest of k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources/fit.go.
 func fitsResources(d podDemand, u *nodeInfo) *rejection {
 	r := &rejection{resolvable: true, lacksRoom: true}
 	if int64(len(u.pods))+1 > u.allocatable[corev1.ResourcePods] {
@@ -155,7 +155,7 @@ func scoreOf(pod *corev1.Pod, d podDemand, u *nodeInfo) score {
 	return s
 }
 
-// noNodesMessage is the text of ErrNoNodesAvailable in pkg/scheduler/scheduler.go.
+// noNodesMessage mirrors ErrNoNodesAvailable of k8s.io/kubernetes/pkg/scheduler/scheduler.go.
 const noNodesMessage = "no nodes available to schedule pods"
 
 // noPostFilterMessage is what kube-scheduler's message ends with if no node was filtered: its plugin DynamicResources
@@ -163,8 +163,8 @@ const noNodesMessage = "no nodes available to schedule pods"
 // pkg/scheduler/framework/plugins/dynamicresources).
 const noPostFilterMessage = "not found"
 
-// fitError is why no node fits a pod. Its text is that of FitError in pkg/scheduler/framework/types.go, with what the
-// preemption plugin would add.
+// fitError is why no node fits a pod. Its text mirrors FitError.Error of
+// k8s.io/kubernetes/pkg/scheduler/framework/types.go, with what the preemption plugin would add.
 type fitError struct {
 	nodes            int
 	preFilterMessage string         // why no node was filtered; empty if nodes were

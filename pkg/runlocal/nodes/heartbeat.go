@@ -21,8 +21,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Heartbeats of the kubelet: its default of NodeLeaseDurationSeconds, and a quarter of that between two renewals
-// (pkg/kubelet/kubelet.go).
+// Heartbeats of the kubelet: its default of NodeLeaseDurationSeconds, and a quarter of that between two renewals. They
+// mirror SetDefaults_KubeletConfiguration of k8s.io/kubernetes/pkg/kubelet/apis/config/v1beta1/defaults.go and
+// nodeLeaseRenewIntervalFraction of k8s.io/kubernetes/pkg/kubelet/kubelet.go.
 const (
 	leaseSeconds  = 40
 	leaseInterval = leaseSeconds * time.Second / 4

@@ -269,8 +269,9 @@ func (k *kubelet) stopTime(pod *corev1.Pod) time.Duration {
 	return min(k.stopAfter, time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second)
 }
 
-// finish removes a deleted pod whose containers have ended, as syncPod in pkg/kubelet/status/status_manager.go does.
-// With a grace period of 0 that was done before, and the pod is kept by a finalizer.
+// finish removes a deleted pod whose containers have ended. It mirrors manager.syncPod of
+// k8s.io/kubernetes/pkg/kubelet/status/status_manager.go. With a grace period of 0 that was done before, and the pod is
+// kept by a finalizer.
 func (k *kubelet) finish(ctx context.Context, ps *podState, pod *corev1.Pod) error {
 	grace := pod.DeletionGracePeriodSeconds
 	if ps.removed || pod.DeletionTimestamp == nil || grace != nil && *grace == 0 {

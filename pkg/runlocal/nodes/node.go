@@ -74,8 +74,9 @@ func newNode(n int, capacity corev1.ResourceList, version string, now time.Time)
 	}
 }
 
-// nodeConditions returns the conditions of a healthy node, with the order and texts of
-// pkg/kubelet/nodestatus/setters.go.
+// nodeConditions returns the conditions of a healthy node, with the order and texts of the kubelet. It mirrors
+// MemoryPressureCondition, DiskPressureCondition, PIDPressureCondition and ReadyCondition of
+// k8s.io/kubernetes/pkg/kubelet/nodestatus/setters.go.
 func nodeConditions(now time.Time) []corev1.NodeCondition {
 	condition := func(
 		t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string,

@@ -19,7 +19,7 @@ import (
 )
 
 // status returns the status that the kubelet would report of the pod, based on its present status. It mirrors
-// generateAPIPodStatus in pkg/kubelet/kubelet_pods.go. hostIP may be empty.
+// Kubelet.generateAPIPodStatus of k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go. hostIP may be empty.
 func (ps *podState) status(pod *corev1.Pod, hostIP string, now time.Time) corev1.PodStatus {
 	s := *pod.Status.DeepCopy()
 	s.ObservedGeneration = podutil.CalculatePodStatusObservedGeneration(pod)
@@ -51,7 +51,7 @@ func (ps *podState) statuses(pod *corev1.Pod, containers []*container, now time.
 	return all
 }
 
-// phase mirrors getPhase in pkg/kubelet/kubelet_pods.go.
+// phase mirrors getPhase of k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go.
 func (ps *podState) phase(pod *corev1.Pod) corev1.PodPhase {
 	waiting := slices.ContainsFunc(ps.containers,
 		func(c *container) bool { return c.state == created || c.state == pulling })
@@ -75,7 +75,8 @@ func seconds(t time.Time) *metav1.Time {
 }
 
 // conditions returns the pod's conditions: those of others unchanged, then the kubelet's. It mirrors
-// pkg/kubelet/status/generate.go.
+// GeneratePodReadyToStartContainersCondition, GeneratePodInitializedCondition, GeneratePodReadyCondition and
+// GenerateContainersReadyCondition of k8s.io/kubernetes/pkg/kubelet/status/generate.go.
 func (ps *podState) conditions(pod *corev1.Pod, s *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	all := slices.DeleteFunc(slices.Clone(pod.Status.Conditions),
 		func(c corev1.PodCondition) bool { return byKubelet(c.Type) })
@@ -218,8 +219,8 @@ func podReady(pod *corev1.Pod, others []corev1.PodCondition, containersReady cor
 }
 
 // patchStatus writes the status as kubelet and scheduler do: a strategic merge patch of what differs, which holds only
-// for the pod of that UID. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus in
-// pkg/util/pod/pod.go, which does not wrap the API's error.
+// for the pod of that UID. Without a difference it writes nothing and returns the pod. It mirrors PatchPodStatus of
+// k8s.io/kubernetes/pkg/util/pod/pod.go, which does not wrap the API's error.
 func patchStatus(
 	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, status *corev1.PodStatus,
 ) (*corev1.Pod, error) {

@@ -44,8 +44,8 @@ func ensureDefaultClass(ctx context.Context, classes storagev1client.StorageClas
 	return nil
 }
 
-// isDefaultClass is IsDefaultStorageClassAnnotation of pkg/volume/util/storageclass.go. It marks the class of claims
-// that name none.
+// isDefaultClass mirrors IsDefaultStorageClassAnnotation of k8s.io/kubernetes/pkg/volume/util/storageclass.go. It marks
+// the class of claims that name none.
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // provisionerOf returns the name of the provisioner that the claim waits for, which the volume binder writes into an

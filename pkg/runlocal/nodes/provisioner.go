@@ -58,8 +58,8 @@ type RunningProvisioner struct {
 	err        error
 }
 
-// provisioner mirrors the external provisioner of a storage driver, controller/controller.go of
-// sigs.k8s.io/sig-storage-lib-external-provisioner: it makes a volume for each claim that has its name in an
+// provisioner does what the external provisioner of a storage driver does (controller/controller.go of
+// sigs.k8s.io/sig-storage-lib-external-provisioner): it makes a volume for each claim that has its name in an
 // annotation, and deletes the volume when it is released. It keeps no state.
 type provisioner struct {
 	client  kubernetes.Interface
@@ -190,8 +190,8 @@ func (p *provisioner) isForUs(claim *corev1.PersistentVolumeClaim) bool {
 	return name != "" && name != noProvisioner && claim.Spec.VolumeName == "" && !p.before[claim.UID]
 }
 
-// noProvisioner is the provisioner of classes whose volumes are made by hand, notSupportedProvisioner of
-// pkg/volume/util/storageclass.go.
+// noProvisioner is the provisioner of classes whose volumes are made by hand. It mirrors NotSupportedProvisioner of
+// k8s.io/component-helpers/storage/volume/pv_helpers.go.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // onVolume enqueues a volume of Provisioner that is to be deleted, or whose finalizer is to be changed.

@@ -168,8 +168,8 @@ func (r *recorder) yield(ctx context.Context, o *eventRecord, stop <-chan struct
 	}
 }
 
-// write raises the count of an event that was written before, or creates it: also if it was deleted meanwhile, as
-// recordEvent of client-go's tools/record/event.go does.
+// write raises the count of an event that was written before, or creates it: also if it was deleted meanwhile. It
+// mirrors recordEvent of k8s.io/client-go/tools/record/event.go.
 func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
 	if k := r.written[id]; k != nil {

@@ -24,8 +24,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/engine"
 )
 
-// Delays of kube-scheduler's queue (pkg/scheduler/backend/queue): the backoff of a pod that did not fit, and after how
-// long it is tried again without an event.
+// Delays of kube-scheduler's queue: the backoff of a pod that did not fit, and after how long it is tried again without
+// an event. They mirror DefaultPodInitialBackoffDuration, DefaultPodMaxBackoffDuration and
+// DefaultPodMaxInUnschedulablePodsDuration of k8s.io/kubernetes/pkg/scheduler/backend/queue/scheduling_queue.go.
 const (
 	firstScheduleBackoff = time.Second
 	maxScheduleBackoff   = 10 * time.Second
@@ -186,8 +187,8 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 	return nil
 }
 
-// unschedulable writes why the pod stays pending, in an Event and a condition. It mirrors handleSchedulingFailure in
-// pkg/scheduler/schedule_one.go.
+// unschedulable writes why the pod stays pending, in an Event and a condition. It mirrors
+// Scheduler.handleSchedulingFailure of k8s.io/kubernetes/pkg/scheduler/schedule_one.go.
 func (s *scheduler) unschedulable(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, reason string, why *fitError,
 ) (engine.Result, error) {
@@ -281,9 +282,10 @@ func (s *scheduler) retryLackingRoom() {
 	s.retry(false, func(_ engine.Request, a schedulingAttempts) bool { return a.lacksRoom })
 }
 
-// retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts: as
-// kube-scheduler's queue does (pkg/scheduler/framework/plugins/queuesort), but without priorities. With initial,
-// because of an object that was there before, pods are left out that did not fit then already.
+// retry enqueues the chosen pods, each when its backoff is over, in the order of their last attempts. That mirrors
+// PrioritySort.Less of k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort/priority_sort.go, without
+// priorities. With initial, because of an object that was there before, pods are left out that did not fit then
+// already.
 func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAttempts) bool) {
 	type pod struct {
 		engine.Request

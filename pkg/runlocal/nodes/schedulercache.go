@@ -49,7 +49,7 @@ func (h hostPort) overlaps(other hostPort) bool {
 type podDemand struct {
 	requests amounts // what must be free on the node
 	// weight is requests, with defaults for a pod that requests nothing, so that such pods are spread too. It mirrors
-	// GetNonzeroRequests in pkg/scheduler/util/pod_resources.go.
+	// getNonMissingContainerRequests of k8s.io/kubernetes/pkg/scheduler/framework/types.go, for the pod as a whole.
 	weight amounts
 	ports  []hostPort
 }

@@ -66,8 +66,8 @@ func (s *scheduler) unassume(pod *corev1.Pod) {
 	}
 }
 
-// bindVolumes starts to bind the pod's claims, as bindingCycle in pkg/scheduler/schedule_one.go does, and does not
-// wait: the events of the claims enqueue the pod again.
+// bindVolumes starts to bind the pod's claims. It mirrors Scheduler.bindingCycle of
+// k8s.io/kubernetes/pkg/scheduler/schedule_one.go, but does not wait: the events of the claims enqueue the pod again.
 func (s *scheduler) bindVolumes(
 	ctx context.Context, r engine.Request, pod *corev1.Pod, d decision,
 ) (engine.Result, error) {
@@ -345,8 +345,9 @@ func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 // errProvisioningFailed is why a pod with a pendingBinding must be scheduled again; the text is kube-scheduler's.
 var errProvisioningFailed = errors.New("provisioning failed")
 
-// isBound reports whether all claims that the pod waits for are bound. It mirrors checkBindings in
-// pkg/scheduler/framework/plugins/volumebinding/binder.go. An error is why the pod must be scheduled again.
+// isBound reports whether all claims that the pod waits for are bound. It mirrors volumeBinder.checkBindings of
+// k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding/binder.go. An error is why the pod must be scheduled
+// again.
 func (v *volumeBinder) isBound(ctx context.Context, u *pendingBinding, node *corev1.Node) (bool, error) {
 	for _, p := range u.volumes.DynamicProvisions {
 		claim, err := v.claims.PersistentVolumeClaims(p.PVC.Namespace).Get(p.PVC.Name)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// headerTimeout and idleTimeout are those of upstream's k8s.io/apiserver/pkg/server/secure_serving.go.
+	// headerTimeout and idleTimeout mirror SecureServingInfo.Serve of k8s.io/apiserver/pkg/server/secure_serving.go.
 	headerTimeout = 32 * time.Second
 	idleTimeout   = 90 * time.Second
 	// closeGrace is how long Close lets requests finish. An idle HTTP/2 connection would use up a second of it.

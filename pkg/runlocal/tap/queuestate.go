@@ -33,7 +33,8 @@ type keyState[K comparable] struct {
 }
 
 // delay is a delayed addition of a key: the earliest of all that were requested before it is over, into which later
-// ones are merged, as client-go's delaying queue does it with its entries (insert in util/workqueue/delaying_queue.go).
+// ones are merged, as client-go's delaying queue does it with its entries. It mirrors insert of
+// k8s.io/client-go/util/workqueue/delaying_queue.go.
 type delay[K comparable] struct {
 	key       K
 	since     time.Time // when it was requested that is due then

@@ -21,8 +21,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// pruning is --prune: what `kubectl apply --prune` would delete is deleted with the change. It mirrors
-// k8s.io/kubectl/pkg/cmd/diff/prune.go and pkg/util/prune/prune.go.
+// pruning is --prune: what `kubectl apply --prune` would delete is deleted with the change. It mirrors pruner.pruneAll
+// and pruner.prune of k8s.io/kubectl/pkg/cmd/diff/prune.go, and ParseResources and GetRESTMappings of
+// k8s.io/kubectl/pkg/util/prune/prune.go.
 type pruning struct {
 	selector  string                    // -l; empty selects all
 	allowlist []schema.GroupVersionKind // --prune-allowlist; nil is kubectl's own

@@ -49,7 +49,7 @@ var addLogGates = sync.OnceValue(func() error {
 	return logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate)
 })
 
-// newAPIServerFlags mirrors NewAPIServerCommand of cmd/kube-apiserver/app/server.go.
+// newAPIServerFlags mirrors NewAPIServerCommand of k8s.io/kubernetes/cmd/kube-apiserver/app/server.go.
 func newAPIServerFlags() (*apiServerFlags, error) {
 	if err := addLogGates(); err != nil {
 		return nil, fmt.Errorf("adding the feature gates of the log: %w", err)

@@ -16,8 +16,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 )
 
-// sorter orders objects by a field as `kubectl get --sort-by` does: see pkg/cmd/get/sorter.go of k8s.io/kubectl.
-// Objects that do not have the field come first, and those with the same value stay in their order.
+// sorter orders objects by a field as `kubectl get --sort-by` does. It mirrors RuntimeSort.Less and isLess of
+// k8s.io/kubectl/pkg/cmd/get/sorter.go. Objects that do not have the field come first, and those with the same value
+// stay in their order.
 type sorter struct {
 	// given is the field as the user wrote it.
 	given string

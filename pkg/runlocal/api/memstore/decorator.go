@@ -76,8 +76,9 @@ func (s *Store) Decorator(m Mode) generic.StorageDecorator {
 	}
 }
 
-// resource is the storage.Interface of one resource: it mirrors the store of
-// k8s.io/apiserver/pkg/storage/etcd3/store.go. It is safe for concurrent use.
+// resource is the storage.Interface of one resource: it mirrors store.Get, store.Create, store.conditionalDelete,
+// store.GuaranteedUpdate, store.GetList and store.Watch of k8s.io/apiserver/pkg/storage/etcd3/store.go. It is safe for
+// concurrent use.
 type resource struct {
 	store          *Store
 	table          *table

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// The texts of k8s.io/apiserver/pkg/storage/etcd3/errors.go. Clients and tests look for them.
+// The texts mirror interpretWatchError, interpretListError and handleCompactedErrorForPaging of
+// k8s.io/apiserver/pkg/storage/etcd3/errors.go. Clients and tests look for them.
 const (
 	expired              = "The resourceVersion for the provided list is too old."
 	watchCompacted       = "The resourceVersion for the provided watch is too old."
@@ -41,8 +42,8 @@ func listExpired(from, prefix string, continued bool) error {
 	return status
 }
 
-// watchExpired returns the error of a watch from a version whose events are no longer kept, with the text of
-// k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go.
+// watchExpired returns the error of a watch from a version whose events are no longer kept. It mirrors
+// watchCacheHistory.GetIntervalLocked of k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go.
 func watchExpired(from, compacted uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, compacted))
 }
@@ -74,8 +75,9 @@ func deletedCorrupt(err error) error {
 // maxCorrupt is how many corrupt objects a list reports before it gives up.
 const maxCorrupt = 100
 
-// corruptList collects the corrupt objects that a list meets, as the aggregator of
-// k8s.io/apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go does.
+// corruptList collects the corrupt objects that a list meets. It mirrors corruptObjErrAggregator.Append,
+// corruptObjErrAggregator.Aggregate and aggregatedStorageError.NewAPIStatusError of
+// k8s.io/apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go.
 type corruptList struct {
 	enabled bool // without it the first error is the result
 	found   []*storage.StorageError

@@ -32,7 +32,8 @@ func (r *resource) GetList(ctx context.Context, key string, opts storage.ListOpt
 		return err
 	}
 	if opts.ResourceVersion == "0" && r.table.mode != Uncached {
-		// the watch cache answers lists at any version whole: computeListLimit of its cacher.go
+		// the watch cache answers lists at any version whole: this mirrors computeListLimit of
+		// k8s.io/apiserver/pkg/storage/cacher/cacher.go
 		opts.Predicate.Limit = 0
 	}
 	began := time.Now()

@@ -128,8 +128,9 @@ func (f objectRepresentation) same(_ context.Context, next pendingEntry, e *entr
 	return next.sum == e.sum, nil
 }
 
-// encodedRepresentation holds what etcd would: the storage encoding, transformed. It mirrors the reads and writes of
-// k8s.io/apiserver/pkg/storage/etcd3/store.go and decoder.go.
+// encodedRepresentation holds what etcd would: the storage encoding, transformed. It mirrors store.Create,
+// store.GuaranteedUpdate and store.getState of k8s.io/apiserver/pkg/storage/etcd3/store.go, and defaultDecoder.Decode
+// and defaultDecoder.DecodeListItem of k8s.io/apiserver/pkg/storage/etcd3/decoder.go.
 type encodedRepresentation struct {
 	codec       runtime.Codec
 	transformer value.Transformer

@@ -184,7 +184,7 @@ type compactor struct {
 }
 
 // start compacts s at every tick of ticker, which it stops at the end, to the resource version of the tick before: so a
-// state can be read for one interval at least, and for two at most. It mirrors runCompactLoop of
+// state can be read for one interval at least, and for two at most. It mirrors compactor.runCompactLoop of
 // k8s.io/apiserver/pkg/storage/etcd3/compact.go.
 func (c *compactor) start(s *Store, ticker clock.Ticker) {
 	c.stop = make(chan struct{})

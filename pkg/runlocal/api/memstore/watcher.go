@@ -296,8 +296,8 @@ func (w *watcher) rearm(timer clock.Timer) {
 	}
 }
 
-// untilBookmark returns the time until the next periodic bookmark; false if there is none. It mirrors nextBookmarkTime
-// of k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go.
+// untilBookmark returns the time until the next periodic bookmark; false if there is none. It mirrors
+// cacheWatcher.nextBookmarkTime of k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go.
 func (w *watcher) untilBookmark() (time.Duration, bool) {
 	if w.progressNotify {
 		return progressPeriod, true
