@@ -339,6 +339,7 @@ var edges = map[string][]string{
 	"test/docs":                          {},
 	"test/install":                       {},
 	"test/layout":                        {},
+	"test/mirrored":                      {},
 	"test/provisioner":                   {"pkg/runlocal/nodes"},
 	"test/release":                       {},
 	"test/upstreamsource":                {},

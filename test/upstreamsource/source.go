@@ -5,10 +5,10 @@ package upstreamsource
 
 import (
 	"go/ast"
-	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,14 +28,34 @@ func FilesBelow(t testing.TB, path string) map[string][]*ast.File {
 	return parsed(t, folder(t, path))
 }
 
+// Module returns the version of a module that go.mod requires, and the folder of its source in the module cache. The
+// test ends if go.mod does not require it or it was not downloaded.
+func Module(t testing.TB, path string) (version, folder string) {
+	t.Helper()
+	found, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", path).Output()
+	if err != nil {
+		t.Fatalf("finding module %s: %v", path, err)
+	}
+	version, folder, _ = strings.Cut(strings.TrimSpace(string(found)), " ")
+	if folder == "" {
+		t.Fatalf("module %s is not in the module cache: run go mod download", path)
+	}
+	return version, folder
+}
+
+// ModulePath returns the path of the module that a package or file of Kubernetes is in, and its slashed path there:
+// modules of k8s.io have one element after that.
+func ModulePath(path string) (module, below string) {
+	parts := strings.SplitN(path, "/", 3)
+	return strings.Join(parts[:2], "/"), parts[2]
+}
+
 // folder is where a package's source is.
 func folder(t testing.TB, path string) string {
 	t.Helper()
-	found, err := build.Import(path, ".", build.FindOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found.Dir
+	module, below := ModulePath(path)
+	_, root := Module(t, module)
+	return filepath.Join(root, filepath.FromSlash(below))
 }
 
 func parsed(t testing.TB, root string) map[string][]*ast.File {
