@@ -20,15 +20,15 @@ func TestChecksAreNotReadForOthers(t *testing.T) {
 	for _, row := range misleading {
 		obj := fromYAML(t, row.object)
 		if group := obj.GroupVersionKind().Group; isBuiltInGroup(group) || ruleOf(group, obj.GetKind()) != nil {
-			inspect(obj, nil, checks)
+			inspect(obj, Options{}, checks)
 		}
 	}
-	inspect(fromYAML(t, `{apiVersion: v1, kind: ConfigMap, metadata: {generation: 1}, spec: {}}`), nil, checks)
-	inspect(fromYAML(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`), nil, checks)
+	inspect(fromYAML(t, `{apiVersion: v1, kind: ConfigMap, metadata: {generation: 1}, spec: {}}`), Options{}, checks)
+	inspect(fromYAML(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`), Options{}, checks)
 	if len(files.names) > 0 {
 		t.Errorf("they opened %q", files.names)
 	}
-	inspect(fromYAML(t, `{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {generation: 1}, spec: {}, status: {a: b}}`), nil, checks)
+	inspect(fromYAML(t, `{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {generation: 1}, spec: {}, status: {a: b}}`), Options{}, checks)
 	if !slices.Contains(files.names, "cert-manager.io/Certificate/health.lua") {
 		t.Errorf("a kind with a check opened %q", files.names)
 	}

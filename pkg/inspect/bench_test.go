@@ -14,7 +14,7 @@ func BenchmarkInspect(b *testing.B) {
 	  containerStatuses: [{name: web, ready: true, started: true, state: {running: {startedAt: "2026-01-02T03:04:05Z"}}}]}}`)
 	polarities := DefaultPolarities()
 	for b.Loop() {
-		if r := Inspect(pod, polarities); r.Status.Status != Current {
+		if r := Inspect(pod, &Options{Polarities: polarities}); r.Status.Status != Current {
 			b.Fatalf("status %s", r.Status.Status)
 		}
 	}
@@ -45,7 +45,7 @@ func BenchmarkStatusOf(b *testing.B) {
 		b.Run("first", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if r := inspect(obj, nil, argocd.Shipped()); r.JudgedBy != ArgoCD {
+				if r := inspect(obj, Options{}, argocd.Shipped()); r.JudgedBy != ArgoCD {
 					b.Fatalf("%s by %s", r.Status.Status, r.JudgedBy)
 				}
 			}

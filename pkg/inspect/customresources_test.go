@@ -72,7 +72,7 @@ func TestCustomResourcesOfOperators(t *testing.T) {
 					want = wordsOfStates[f.Generic]
 				}
 				t.Run(name+"/"+f.Reason+"/"+with, func(t *testing.T) {
-					got := inspect(obj, nil, checks)
+					got := inspect(obj, Options{}, checks)
 					if !slices.Contains(want, got.Status.Status) {
 						t.Errorf("%s is %s (%s) by %s, want %v", obj.GetKind(), got.Status.Status, got.Reason, got.JudgedBy, want)
 					}
@@ -117,7 +117,7 @@ func TestChecksDoNotHide(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := fromYAML(t, `{apiVersion: cert-manager.io/v1, kind: Certificate, spec: {}, status: {conditions: [{type: Ready, status: "False", reason: Odd}]}}`)
-	if got := Inspect(odd, p); got.Status.Status != Current || got.JudgedBy != Generic {
+	if got := Inspect(odd, &Options{Polarities: p}); got.Status.Status != Current || got.JudgedBy != Generic {
 		t.Errorf("the user has made Ready neutral, and the status is %s by %s", got.Status.Status, got.JudgedBy)
 	}
 }

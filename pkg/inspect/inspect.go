@@ -97,10 +97,22 @@ func (r Report) Drifted() bool {
 		slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Drift == Behind && !c.Superseded })
 }
 
-// Inspect reads one object and does not change it. A nil p means DefaultPolarities. The status of a nil object is
-// Unknown. It may be called concurrently.
-func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
-	return inspect(obj, p, shippedChecks)
+// Options are what an object does not show itself. A nil *Options is the zero value.
+type Options struct {
+	// Polarities are what the conditions mean; nil is DefaultPolarities.
+	Polarities *Polarities
+	// NoStatus means that objects of this kind have no status to report, as those of a definition without the
+	// subresource status: one that reports none is Current then, and not Unknown.
+	NoStatus bool
+}
+
+// Inspect reads one object and does not change it. The status of a nil object is Unknown. It may be called
+// concurrently.
+func Inspect(obj *unstructured.Unstructured, o *Options) Report {
+	if o == nil {
+		o = &Options{}
+	}
+	return inspect(obj, *o, shippedChecks)
 }
 
 // shippedChecks are the health checks that Argo CD ships. They are embedded in the program and never change. Each is
@@ -108,7 +120,7 @@ func Inspect(obj *unstructured.Unstructured, p *Polarities) Report {
 var shippedChecks = argocd.Shipped()
 
 // inspect is Inspect with the given health checks; nil for none.
-func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Checks) Report {
+func inspect(obj *unstructured.Unstructured, o Options, checks *argocd.Checks) Report {
 	var r Report
 	if obj == nil {
 		r.Status = Status{Status: Unknown, Reason: "no object"}
@@ -122,7 +134,8 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 		f.unreadable("status is %s, not a map", describe(status))
 	}
 	conditions := conditionReader{
-		group: obj.GroupVersionKind().Group, kind: obj.GetKind(), drift: r.Drift, polarities: p, problems: &f,
+		group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
+		drift: r.Drift, polarities: o.Polarities, problems: &f,
 	}
 	pod := conditions.kind == "Pod" && conditions.group == ""
 	conditions.podEnded = pod && podEnded(v)
@@ -130,7 +143,10 @@ func inspect(obj *unstructured.Unstructured, p *Polarities, checks *argocd.Check
 	if pod {
 		addContainerProblems(v, &f)
 	}
-	r.Status = f.unknownIfUnreadable(judge(obj, r, p, checks)).truncated()
+	r.Status = f.unknownIfUnreadable(judge(obj, r, o.Polarities, checks)).truncated()
+	if o.NoStatus && r.Unreported() {
+		r.Status.Status, r.Reason = Current, ""
+	}
 	r.Problems = f.texts()
 	r.Since = since(obj, r)
 	r.addLater(v, pod)

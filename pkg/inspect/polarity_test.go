@@ -116,7 +116,7 @@ func TestPolaritiesOfUsersChangeTheVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words := []string{Inspect(obj, nil).Status.Status, Inspect(obj, p).Status.Status}
+		words := []string{Inspect(obj, nil).Status.Status, Inspect(obj, &Options{Polarities: p}).Status.Status}
 		if diff := cmp.Diff([]string{tt.without, tt.with}, words); diff != "" {
 			t.Errorf("%s=True without and with the file: %s (-want +got):\n%s", tt.condition, tt.reason, diff)
 		}
@@ -131,7 +131,7 @@ func TestReadyMayBeBad(t *testing.T) {
 	}
 	for status, want := range map[string]string{"True": Degraded, "False": Current} {
 		obj := fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {}, status: {conditions: [{type: Ready, status: "`+status+`"}]}}`)
-		if got := Inspect(obj, p); got.Status.Status != want {
+		if got := Inspect(obj, &Options{Polarities: p}); got.Status.Status != want {
 			t.Errorf("Ready=%s is %s, want %s", status, got.Status.Status, want)
 		}
 	}

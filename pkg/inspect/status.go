@@ -74,17 +74,8 @@ func (s Status) Severity() int {
 const noStatus = "no status reported"
 
 // Unreported reports whether the object is Unknown only because it has no status at all: its controller does not run,
-// or its kind has none.
+// or its kind has none: see Options.NoStatus.
 func (s Status) Unreported() bool { return s.Status == Unknown && s.Reason == noStatus }
-
-// ForKind returns the status, or Current in place of one that is Unreported if objects of the kind have no status to
-// report. The object alone does not show that: the caller must know the kind.
-func (s Status) ForKind(reportsStatus bool) Status {
-	if s.Unreported() && !reportsStatus {
-		s.Status, s.Reason = Current, ""
-	}
-	return s
-}
 
 // StatusOf returns the status of an object with DefaultPolarities. It is a short form of Inspect.
 func StatusOf(obj *unstructured.Unstructured) Status { return Inspect(obj, nil).Status }

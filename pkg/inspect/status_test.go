@@ -27,25 +27,25 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestForKind: the API knows whether there is a status to wait for.
-func TestForKind(t *testing.T) {
-	silent := StatusOf(fromYAML(t, `{apiVersion: example.com/v1, kind: Cache, spec: {size: 1}}`))
+// TestNoStatus: the API knows whether there is a status to wait for.
+func TestNoStatus(t *testing.T) {
+	const silent = `{apiVersion: example.com/v1, kind: Cache, spec: {size: 1}}`
 	tests := []struct {
-		reason  string
-		status  Status
-		reports bool
-		want    string
+		reason   string
+		object   string
+		noStatus bool
+		want     string
 	}{
-		{"its controller does not run", silent, true, Unknown},
-		{"its kind has no status", silent, false, Current},
-		{"something else is unknown", Status{Status: Unknown, Reason: "status is a list, not a map"}, false, Unknown},
-		{"a word that was found stays", Status{Status: Failed}, false, Failed},
+		{"its controller does not run", silent, false, Unknown},
+		{"its kind has no status", silent, true, Current},
+		{"something else is unknown", `{apiVersion: example.com/v1, kind: Cache, status: []}`, true, Unknown},
+		{"a word that was found stays", `{apiVersion: example.com/v1, kind: Cache, status: {phase: Failed}}`, true, Failed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got := tt.status.ForKind(tt.reports)
-			if got.Status != tt.want {
-				t.Errorf("status %s, want %s", got.Status, tt.want)
+			got := Inspect(fromYAML(t, tt.object), &Options{NoStatus: tt.noStatus})
+			if got.Status.Status != tt.want {
+				t.Errorf("status %s, want %s", got.Status.Status, tt.want)
 			}
 			if got.Current() && got.Reason != "" {
 				t.Errorf("it is current and keeps the reason %q", got.Reason)

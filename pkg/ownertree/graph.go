@@ -90,13 +90,16 @@ func (g *Graph) Incomplete() []cluster.Incomplete {
 	return cluster.SortIncomplete(append(g.kinds.Incomplete(), g.incomplete...))
 }
 
+// AllNamespaces reports whether the graph was made of lists of all namespaces.
+func (g *Graph) AllNamespaces() bool { return !g.scope.Nothing && g.scope.Namespaces == nil }
+
 // Covers reports whether the lists that the graph was made of hold all dependents of the node: those of a namespaced
 // object are in its namespace, those of others anywhere. Kinds in Incomplete are missing all the same.
 func (g *Graph) Covers(n *Node) bool {
 	if n.Kind.Namespaced {
 		return g.scope.includes(n.Namespace)
 	}
-	return !g.scope.Nothing && g.scope.Namespaces == nil
+	return g.AllNamespaces()
 }
 
 // Roots returns the objects that no object of the graph owns, sorted: the tops of the forest. Of objects that own each

@@ -66,18 +66,21 @@ func (j *judging) read(ctx context.Context, a Applied) error {
 
 // add judges an object by its own fields, as of now.
 func (j *judging) add(ctx context.Context, a Applied, obj *unstructured.Unstructured) {
-	report := inspect.Inspect(obj, nil).At(time.Now())
-	if report.Unreported() {
-		report.Status = report.ForKind(j.session.hasStatus(ctx, a.Resource))
+	kind := cluster.Kind{
+		GroupVersionKind: a.Kind, Resource: a.Resource.Resource, Namespaced: a.Namespace != "", HasStatus: true,
 	}
-	kind := cluster.Kind{GroupVersionKind: a.Kind, Resource: a.Resource.Resource, Namespaced: a.Namespace != ""}
-	if backends := treestatus.BackendsOf(&kind, obj); !backends.IsZero() && obj.GetDeletionTimestamp() == nil {
+	facts := treestatus.FactsOf(&kind, obj, nil)
+	if facts.Unreported() && !j.session.hasStatus(ctx, a.Resource) {
+		kind.HasStatus = false
+		facts = treestatus.FactsOf(&kind, obj, nil)
+	}
+	facts.Report = facts.At(time.Now())
+	if !facts.Backends.IsZero() {
 		j.at = append(j.at, len(j.objects))
-		j.routed = append(j.routed, treestatus.Routed{
-			Kind: &kind, Namespace: a.Namespace, Name: a.Name, UID: obj.GetUID(), Backends: backends, Report: report,
-		})
+		id := cluster.ObjectID{Kind: &kind, Namespace: a.Namespace, Name: a.Name, UID: obj.GetUID()}
+		j.routed = append(j.routed, treestatus.Routed{ObjectID: id, Facts: facts})
 	}
-	j.objects = append(j.objects, ObjectStatus{Applied: a, Status: report.Status})
+	j.objects = append(j.objects, ObjectStatus{Applied: a, Status: facts.Status})
 }
 
 // routes judges the Services and Ingresses among the objects by what they route requests to.
@@ -90,9 +93,11 @@ func (j *judging) routes(ctx context.Context) error {
 		return err
 	}
 	// What is not known is not held against them.
-	treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false)
+	judged, _ := treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false)
 	for i, r := range j.routed {
-		j.objects[j.at[i]].Status = r.Report.Status
+		if facts := judged[r.UID]; facts != nil {
+			j.objects[j.at[i]].Status = facts.Status
+		}
 	}
 	return ctx.Err()
 }

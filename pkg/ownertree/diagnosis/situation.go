@@ -166,8 +166,7 @@ func (r *situationReader) tree(ctx context.Context) error {
 // readFacts reads the facts of nodes that are not known yet.
 func (r *situationReader) readFacts(ctx context.Context, nodes []*ownertree.Node) {
 	fresh := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return r.facts[n.UID] != nil })
-	facts, unread := treestatus.ReadFacts(ctx, r.reader, fresh, treestatus.ReadOptions{Existing: r.graph.Nodes()})
-	facts = facts.JudgeBackends(r.graph, fresh)
+	facts, unread := treestatus.ReadFacts(ctx, r.reader, r.graph, fresh, treestatus.ReadOptions{})
 	maps.Copy(r.facts, facts)
 	r.unread = append(r.unread, unread...)
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -30,8 +29,12 @@ type Backends struct {
 	Services []string
 }
 
-// BackendsOf reads the backends of an object; zero for kinds that have none, and if they cannot be read.
-func BackendsOf(kind *cluster.Kind, obj *unstructured.Unstructured) Backends {
+// backendsOf reads the backends of an object; zero for kinds that have none, while it is being deleted, and if they
+// cannot be read.
+func backendsOf(kind *cluster.Kind, obj *unstructured.Unstructured) Backends {
+	if obj.GetDeletionTimestamp() != nil {
+		return Backends{}
+	}
 	switch kind.GroupKind().String() {
 	case "Service":
 		serviceType, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
@@ -73,14 +76,11 @@ func servicesOf(ingress *networkingv1.Ingress) []string {
 	return out
 }
 
-// Routed is a Service or an Ingress outside of a tree, for JudgeRouted.
+// Routed is an object outside of a tree, for JudgeRouted.
 type Routed struct {
-	Kind            *cluster.Kind
-	Namespace, Name string
-	UID             types.UID
-	Backends        Backends
-	// Report is what the object reports; JudgeRouted replaces it if no backend can answer.
-	Report inspect.Report
+	cluster.ObjectID
+	// Facts are those by its own fields: see FactsOf.
+	Facts *Facts
 }
 
 // backendKinds are those that show whether the backends of Services and Ingresses can answer.
@@ -88,14 +88,17 @@ var backendKinds = []schema.GroupKind{
 	{Kind: "Pod"}, {Kind: "Service"}, {Group: discoveryv1.GroupName, Kind: "EndpointSlice"},
 }
 
-// JudgeRouted reads what shows whether the backends of the objects can answer, of their namespaces or of all, and
-// judges each as FactsByUID.JudgeBackends does. It returns what could not be read, and reads nothing if there are no
-// objects. When ctx ends the reports stay as they are.
+// JudgeRouted reads what shows whether the backends of objects can answer, of their namespaces or of all, and judges
+// those that have any as ReadFacts does. It returns their facts and what could not be read, and reads nothing if none
+// has backends. When ctx ends it returns no facts.
+//
+// Other than ReadFacts it needs no tree: the owners of the objects, of which there may be very many, are not read.
 func JudgeRouted(
 	ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, objects []Routed, allNamespaces bool,
-) []cluster.Incomplete {
+) (FactsByUID, []cluster.Incomplete) {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(o Routed) bool { return o.Facts.Backends.IsZero() })
 	if len(objects) == 0 {
-		return nil
+		return nil, nil
 	}
 	scope := ownertree.Scope{
 		Kinds: func(kind cluster.Kind) bool { return slices.Contains(backendKinds, kind.GroupKind()) },
@@ -107,31 +110,26 @@ func JudgeRouted(
 	}
 	graph, err := ownertree.Collect(ctx, reader, kinds, scope)
 	if err != nil {
-		return nil // ctx has ended
+		return nil, nil // ctx has ended
 	}
-	facts := FactsByUID{}
-	var nodes, endpoints []*ownertree.Node
-	for i := range objects {
-		o := &objects[i]
+	out := make(FactsByUID, len(objects))
+	var nodes []*ownertree.Node
+	for _, o := range objects {
+		out[o.UID] = o.Facts
 		n := graph.Find(*o.Kind, o.Namespace, o.Name)
-		if n == nil && o.Backends.Services != nil { // Ingresses are not collected
+		if n == nil && o.Facts.Services != nil { // Ingresses are not collected
 			n = &ownertree.Node{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 		}
-		if n == nil || n.UID != o.UID {
-			continue
+		if n != nil && n.UID == o.UID {
+			nodes = append(append(nodes, n), n.Dependents...)
 		}
-		facts[n.UID] = &Facts{Report: o.Report, Backends: o.Backends}
-		nodes = append(nodes, n)
-		endpoints = append(endpoints, n.Dependents...)
 	}
-	more, unread := ReadFacts(ctx, reader, endpoints, ReadOptions{
-		Existing: graph.Nodes(), AllNamespaces: allNamespaces,
+	facts, unread := ReadFacts(ctx, reader, graph, nodes, ReadOptions{
+		Known: func(n *ownertree.Node) *Facts { return out[n.UID] },
 	})
-	maps.Copy(facts, more)
-	judged := facts.JudgeBackends(graph, nodes)
-	for i := range objects {
-		if facts := judged[objects[i].UID]; facts != nil {
-			objects[i].Report = facts.Report
+	for uid := range out {
+		if judged := facts[uid]; judged != nil {
+			out[uid] = judged
 		}
 	}
 	for _, i := range graph.Incomplete() {
@@ -140,18 +138,18 @@ func JudgeRouted(
 			unread = append(unread, i)
 		}
 	}
-	return unread
+	return out, unread
 }
 
-// JudgeBackends returns the facts with those of Services and Ingresses replaced that have no backend that can answer:
+// judgeBackends returns the facts with those of Services and Ingresses replaced that have no backend that can answer:
 // Services that select no pod, or none of whose endpoints is ready as far as the facts have their EndpointSlices;
 // Ingresses with a Service that does not exist. It does not change f.
-func (f FactsByUID) JudgeBackends(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
+func (f FactsByUID) judgeBackends(g *ownertree.Graph, nodes []*ownertree.Node) FactsByUID {
 	out := maps.Clone(f)
 	selects, exists := g.PodSelector(), g.Exists(schema.GroupKind{Kind: "Service"})
 	for _, n := range nodes {
 		facts := f[n.UID]
-		if facts == nil || len(facts.Selector)+len(facts.Services) == 0 || n.Deleting != nil ||
+		if facts == nil || facts.Backends.IsZero() || n.Deleting != nil ||
 			facts.Status.Status != inspect.Current && facts.Status.Status != inspect.InProgress {
 			continue
 		}
@@ -171,6 +169,7 @@ func (f FactsByUID) JudgeBackends(g *ownertree.Graph, nodes []*ownertree.Node) F
 		}
 		if reason != "" {
 			judged := *facts
+			judged.own = facts
 			judged.Status.Status, judged.Reason = inspect.Degraded, reason
 			out[n.UID] = &judged
 		}

@@ -37,7 +37,7 @@ func TestBackendsOf(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(row.object), &obj.Object); err != nil {
 			t.Fatal(err)
 		}
-		got := BackendsOf(&cluster.Kind{GroupVersionKind: row.kind}, obj)
+		got := backendsOf(&cluster.Kind{GroupVersionKind: row.kind}, obj)
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}

@@ -1,8 +1,8 @@
 // Package treestatus finds out how the objects of an owner tree are, and why. It works in three steps, each on what the
 // one before returns:
 //
-//   - ReadFacts reads the objects in full and keeps what they report (facts.go). JudgeBackends corrects that of
-//     Services and Ingresses by what they route requests to (backends.go).
+//   - ReadFacts reads the objects in full and keeps what they report, each by FactsOf (facts.go); that of Services and
+//     Ingresses it corrects by what they route requests to (backends.go), as JudgeRouted does outside of a tree.
 //   - Find looks for reasons in other objects: what the worst of them need and does not exist, and their Events
 //     (findings.go).
 //   - RollUp gives each object of the tree its severity, the worst severity of what it owns, and the object that causes

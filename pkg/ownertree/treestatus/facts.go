@@ -1,6 +1,7 @@
 package treestatus
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -18,14 +19,30 @@ import (
 // Facts are what an object reports beyond its metadata. They do not change once they have been read.
 type Facts struct {
 	inspect.Report
-	// Writer wrote to the object last; nil if managedFields were not read, or do not have it.
+	// Writer wrote to the object last; nil if managedFields were not read, or do not have it, and in a tree unless
+	// ReadOptions.ManagedFields is set.
 	Writer *inspect.Writer
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
-	// Backends are those of a Service or an Ingress.
+	// Backends are those of a Service or an Ingress; zero while it is being deleted.
 	Backends
 	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
 	NotRead bool
+	// own are the facts by the fields of the object alone, if its backends show others; else nil.
+	own *Facts
+}
+
+// FactsOf returns what an object of a kind reports by its own fields, as inspect.Inspect does. Nil polarities are
+// inspect.DefaultPolarities.
+func FactsOf(kind *cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities) *Facts {
+	facts := &Facts{
+		Report:   inspect.Inspect(obj, &inspect.Options{Polarities: p, NoStatus: !kind.HasStatus}),
+		Backends: backendsOf(kind, obj),
+	}
+	if w, ok := inspect.LastWriter(obj); ok {
+		facts.Writer = &w
+	}
+	return facts
 }
 
 // FactsByUID are the facts of the objects of a tree.
@@ -73,10 +90,6 @@ func (f FactsByUID) At(now time.Time) (facts FactsByUID, changed bool) {
 
 // ReadOptions choose what ReadFacts reads.
 type ReadOptions struct {
-	// Existing are all objects known to exist, of which the nodes read are some. They show how long lists are.
-	Existing []*ownertree.Node
-	// AllNamespaces reports that Existing are the objects of all namespaces.
-	AllNamespaces bool
 	// ManagedFields finds out the last writer of each object.
 	ManagedFields bool
 	// Containers keeps the containers of pods.
@@ -89,10 +102,21 @@ type ReadOptions struct {
 // that is in managedFields, which lists leave out.
 const maxDated = 10
 
-// ReadFacts reads the nodes in full, but those of kinds that have no status to report. What could not be read is
-// returned beside the facts, sorted. When ctx ends some are missing, and so the caller must check ctx.
+// ReadFacts reads nodes of a graph in full, but those of kinds that have no status to report, and judges Services and
+// Ingresses by their backends. What could not be read is returned beside the facts, sorted. When ctx ends some are
+// missing, and so the caller must check ctx.
 func ReadFacts(
-	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node, o ReadOptions,
+	ctx context.Context, reader cluster.ObjectReader, g *ownertree.Graph, nodes []*ownertree.Node, o ReadOptions,
+) (FactsByUID, []cluster.Incomplete) {
+	facts, incomplete := readOwn(ctx, reader, nodes, o, cluster.ReadOptions{
+		Whole: o.ManagedFields, Existing: countExisting(g.Nodes()), AllNamespaces: g.AllNamespaces(),
+	})
+	return facts.judgeBackends(g, nodes), incomplete
+}
+
+// readOwn is ReadFacts by the fields of each object alone; by tells how objects are read.
+func readOwn(
+	ctx context.Context, reader cluster.ObjectReader, nodes []*ownertree.Node, o ReadOptions, by cluster.ReadOptions,
 ) (FactsByUID, []cluster.Incomplete) {
 	r := &factsReader{options: o, facts: make(FactsByUID, len(nodes))}
 	var ids []cluster.ObjectID
@@ -106,9 +130,9 @@ func ReadFacts(
 		}
 		ids = append(ids, idOf(n))
 	}
-	incomplete := cluster.ReadObjects(ctx, reader, ids, cluster.ReadOptions{
-		Whole: o.ManagedFields, Existing: countExisting(o.Existing), AllNamespaces: o.AllNamespaces,
-	}, func(i int, obj *unstructured.Unstructured) { r.keep(ids[i], obj) })
+	incomplete := cluster.ReadObjects(ctx, reader, ids, by, func(i int, obj *unstructured.Unstructured) {
+		r.keep(ids[i], obj)
+	})
 	var undated []cluster.ObjectID
 	for _, n := range nodes {
 		f := r.facts[n.UID]
@@ -151,7 +175,7 @@ type factsReader struct {
 func (r *factsReader) given(n *ownertree.Node) *Facts {
 	if r.options.Known != nil {
 		if known := r.options.Known(n); known != nil {
-			return known
+			return cmp.Or(known.own, known)
 		}
 	}
 	if r.options.ManagedFields || n.Deleting != nil || !statusless(n.Kind) {
@@ -178,7 +202,13 @@ func (r *factsReader) keep(id cluster.ObjectID, obj *unstructured.Unstructured) 
 		Drift:  inspect.Drift{State: inspect.NotReported},
 	}}
 	if obj != nil {
-		facts = r.inspect(id.Kind, obj)
+		facts = FactsOf(id.Kind, obj, nil)
+		if !r.options.ManagedFields {
+			facts.Writer = nil
+		}
+		if r.options.Containers {
+			facts.Containers = inspect.Containers(obj)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,17 +216,4 @@ func (r *factsReader) keep(id cluster.ObjectID, obj *unstructured.Unstructured) 
 		return
 	}
 	r.facts[id.UID] = facts
-}
-
-func (r *factsReader) inspect(kind *cluster.Kind, obj *unstructured.Unstructured) *Facts {
-	facts := &Facts{Report: inspect.Inspect(obj, nil)}
-	facts.Status = facts.ForKind(kind.HasStatus)
-	if w, ok := inspect.LastWriter(obj); ok && r.options.ManagedFields {
-		facts.Writer = &w
-	}
-	if r.options.Containers {
-		facts.Containers = inspect.Containers(obj)
-	}
-	facts.Backends = BackendsOf(kind, obj)
-	return facts
 }

@@ -111,7 +111,7 @@ func TestFactsAreReadCheaply(t *testing.T) {
 			nodes[0].Kind.Verbs = tt.verbs // all share it
 		}
 		reader := &fakeReader{objects: objects}
-		facts, incomplete := ReadFacts(t.Context(), reader, nodes[:tt.wanted], ReadOptions{Existing: nodes, ManagedFields: tt.whole, Containers: true})
+		facts, incomplete := readOwn(t.Context(), reader, nodes[:tt.wanted], ReadOptions{ManagedFields: tt.whole, Containers: true}, cluster.ReadOptions{Whole: tt.whole, Existing: countExisting(nodes)})
 		slices.Sort(reader.reads)
 		if got := strings.Join(reader.reads, ", "); got != tt.want {
 			t.Errorf("%s: %s; want %s: %s", tt.name, got, tt.want, tt.reason)
@@ -148,7 +148,7 @@ func TestFactsOfManyNamespaces(t *testing.T) {
 		{false, 5, "else there may be many more objects elsewhere"},
 	} {
 		reader := &fakeReader{objects: objects}
-		facts, _ := ReadFacts(t.Context(), reader, nodes, ReadOptions{Existing: nodes, AllNamespaces: tt.everywhere})
+		facts, _ := readOwn(t.Context(), reader, nodes, ReadOptions{}, cluster.ReadOptions{Existing: countExisting(nodes), AllNamespaces: tt.everywhere})
 		if len(reader.reads) != tt.want || len(facts) != len(nodes) {
 			t.Errorf("%v for %d facts: %s", reader.reads, len(facts), tt.reason)
 		}
@@ -173,7 +173,7 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 		{"forbidden", &fakeReader{err: forbidden}, nodes[:1], inspect.Unknown, []string{"pods a Forbidden"}, "it is there, but may not be read"},
 		{"list forbidden", &fakeReader{err: forbidden}, nodes[:2], inspect.Unknown, []string{"pods a Forbidden"}, "the same, said once"},
 	} {
-		facts, incomplete := ReadFacts(t.Context(), tt.reader, tt.wanted, ReadOptions{Existing: tt.wanted})
+		facts, incomplete := readOwn(t.Context(), tt.reader, tt.wanted, ReadOptions{}, cluster.ReadOptions{Existing: countExisting(tt.wanted)})
 		for _, n := range tt.wanted {
 			if got := facts.Of(n).Status.Status; got != tt.status {
 				t.Errorf("%s: %s is %s, want %s: %s", tt.name, n, got, tt.status, tt.reason)
@@ -199,7 +199,7 @@ func TestFactsAreDated(t *testing.T) {
 		}
 	}
 	reader := &fakeReader{objects: objects}
-	ReadFacts(t.Context(), reader, nodes, ReadOptions{Existing: nodes})
+	readOwn(t.Context(), reader, nodes, ReadOptions{}, cluster.ReadOptions{Existing: countExisting(nodes)})
 	if want := 1 + maxDated; len(reader.reads) != want {
 		t.Errorf("one list, and single reads of so many of the objects behind: %v", reader.reads)
 	}
@@ -211,19 +211,19 @@ func TestFactsThatNeedNoReading(t *testing.T) {
 	before := FactsByUID{known[0].UID: {}, known[1].UID: {}}
 	reader := &fakeReader{}
 	all := append(slices.Clone(known), settings)
-	facts, _ := ReadFacts(t.Context(), reader, all, ReadOptions{Existing: all, Known: func(n *ownertree.Node) *Facts {
+	facts, _ := readOwn(t.Context(), reader, all, ReadOptions{Known: func(n *ownertree.Node) *Facts {
 		if n == known[1] {
 			return nil // touched
 		}
 		return before[n.UID]
-	}})
+	}}, cluster.ReadOptions{Existing: countExisting(all)})
 	if diff := cmp.Diff([]string{"get pod a/p1"}, reader.reads); diff != "" {
 		t.Errorf("only what has a status, and was touched since it was known, is read (-want +got):\n%s", diff)
 	}
 	if facts.Of(settings).Status.Status != inspect.Current || facts[known[0].UID] != before[known[0].UID] {
 		t.Errorf("facts are lost: %v", facts)
 	}
-	ReadFacts(t.Context(), reader, []*ownertree.Node{settings}, ReadOptions{ManagedFields: true})
+	readOwn(t.Context(), reader, []*ownertree.Node{settings}, ReadOptions{ManagedFields: true}, cluster.ReadOptions{})
 	if len(reader.reads) != 2 {
 		t.Errorf("who wrote a ConfigMap last is not known without reading it: %v", reader.reads)
 	}

@@ -218,12 +218,11 @@ func (t *Timeline) setStatus(e *Entry) {
 		e.Problem = err.Error()
 		return
 	}
-	report := inspect.Inspect(obj, nil)
+	report := inspect.Inspect(obj, &inspect.Options{NoStatus: !e.stream.HasStatus})
 	if !e.Time.IsZero() {
 		report = report.At(e.Time)
 	}
-	status := report.ForKind(e.stream.HasStatus)
-	e.Change.Status = &status
+	e.Change.Status = &report.Status
 }
 
 // empty reports whether nothing changed that is worth an entry.

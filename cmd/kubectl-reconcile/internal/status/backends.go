@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
@@ -13,26 +12,19 @@ import (
 // status does not tell, and returns what could not be read for that. It reads nothing if there are none.
 func (r *statusReader) judgeBackends(ctx context.Context, items []statusItem) []cluster.Incomplete {
 	var routed []treestatus.Routed
-	var at []int
 	for i := range items {
-		if item := &items[i]; !item.backends.IsZero() {
-			routed, at = append(routed, treestatus.Routed{
-				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
-				Backends: item.backends, Report: item.reported,
-			}), append(at, i)
+		if item := &items[i]; item.routed != nil {
+			routed = append(routed, treestatus.Routed{ObjectID: item.id(), Facts: item.routed})
 		}
 	}
-	unread := treestatus.JudgeRouted(ctx, r.cluster.Reader, r.cluster.Kinds, routed, r.options.targets.AllNamespaces)
-	for i := range routed {
-		items[at[i]].setReport(routed[i].Report)
+	judged, unread := treestatus.JudgeRouted(
+		ctx, r.cluster.Reader, r.cluster.Kinds, routed, r.options.targets.AllNamespaces)
+	for i := range items {
+		if facts := judged[items[i].Object.UID]; facts != nil {
+			items[i].setReport(facts.Report)
+		}
 	}
 	return unread
-}
-
-// setReport replaces what is said of the item.
-func (i *statusItem) setReport(report inspect.Report) {
-	i.Report = report
-	i.Drifted, i.NotReady = i.Report.Drifted(), i.Report.NotReady()
 }
 
 // backendsInterval is the least time between two judgements of backends while objects are followed.
@@ -47,7 +39,7 @@ func (f *statusFollower) judgeBackends(ctx context.Context) []statusItem {
 	f.judged = now
 	var withBackends []statusItem
 	for _, item := range f.items {
-		if !item.backends.IsZero() {
+		if item.routed != nil {
 			withBackends = append(withBackends, item)
 		}
 	}
@@ -65,7 +57,7 @@ func (f *statusFollower) judgeBackends(ctx context.Context) []statusItem {
 
 // keep notes an item that is new or has changed. One with backends is judged soon, and until then as it was before.
 func (f *statusFollower) keep(item *statusItem) {
-	if !item.backends.IsZero() {
+	if item.routed != nil {
 		f.judged = time.Time{}
 		if before, known := f.items[item.key()]; known && before.Object.UID == item.Object.UID {
 			item.setReport(before.Report)

@@ -30,10 +30,8 @@ type statusItem struct {
 	kind    cluster.Kind
 	version string // resourceVersion
 	source  string // the key of the target that it was watched for; empty without --watch
-	// backends are those of a Service or an Ingress, for judgeBackends; zero while it is being deleted. reported is the
-	// report before that.
-	backends treestatus.Backends
-	reported inspect.Report
+	// routed are the facts of a Service or an Ingress by its own fields, for judgeBackends; nil for others.
+	routed *treestatus.Facts
 }
 
 func newStatusList(items []statusItem, incomplete []cluster.Incomplete) *statusList {
@@ -55,37 +53,38 @@ func (l *statusList) document() *v1alpha1.StatusList {
 
 // newStatusItem judges one object as of a time, and keeps nothing else of it.
 func newStatusItem(kind cluster.Kind, obj *unstructured.Unstructured, p *inspect.Polarities, now time.Time) statusItem {
+	facts := treestatus.FactsOf(&kind, obj, p)
+	facts.Report = facts.At(now)
 	item := statusItem{
 		StatusItem: v1alpha1.StatusItem{
 			Object: v1alpha1.ObjectRef{
 				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
 				Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
 			},
-			Created: obj.GetCreationTimestamp(),
-			Report:  inspect.Inspect(obj, p),
+			Created:    obj.GetCreationTimestamp(),
+			LastWriter: facts.Writer,
 		},
 		kind:    kind,
 		version: obj.GetResourceVersion(),
 	}
-	if obj.GetDeletionTimestamp() == nil {
-		item.backends = treestatus.BackendsOf(&kind, obj)
+	if !facts.Backends.IsZero() {
+		item.routed = facts
 	}
-	if writer, ok := inspect.LastWriter(obj); ok {
-		item.LastWriter = &writer
-	}
-	item = item.at(now)
-	if !item.backends.IsZero() {
-		item.reported = item.Report
-	}
+	item.setReport(facts.Report)
 	return item
 }
 
-// at is the item as of a time.
-func (i statusItem) at(now time.Time) statusItem {
-	i.Report = i.At(now)
-	i.Status = i.ForKind(i.kind.HasStatus)
-	i.Drifted, i.NotReady = i.Report.Drifted(), i.Report.NotReady()
-	return i
+// setReport replaces what is said of the item.
+func (i *statusItem) setReport(report inspect.Report) {
+	i.Report = report
+	i.Drifted, i.NotReady = report.Drifted(), report.NotReady()
+}
+
+// id identifies the object.
+func (i *statusItem) id() cluster.ObjectID {
+	return cluster.ObjectID{
+		Kind: &i.kind, Namespace: i.Object.Namespace, Name: i.Object.Name, UID: i.Object.UID,
+	}
 }
 
 // name spells the object as kubectl does: deployment.apps/web.

@@ -143,9 +143,7 @@ func (r *statusReader) dateDrift(ctx context.Context, items []statusItem) {
 	for i := range items {
 		if item := &items[i]; item.Drift.Behind() > 0 && item.Drift.Since == nil && len(behind) < maxDated {
 			behind = append(behind, i)
-			ids = append(ids, cluster.ObjectID{
-				Kind: &item.kind, Namespace: item.Object.Namespace, Name: item.Object.Name, UID: item.Object.UID,
-			})
+			ids = append(ids, item.id())
 		}
 	}
 	cluster.ReadEach(ctx, r.cluster.Reader, ids, func(i int, obj *unstructured.Unstructured) {

@@ -172,7 +172,7 @@ func (f *statusFollower) age() []statusItem {
 	var aged []statusItem
 	for key, item := range f.items {
 		if item.Later != nil {
-			if item = item.at(f.options.clock.Now()); item.Later == nil {
+			if item.setReport(item.At(f.options.clock.Now())); item.Later == nil {
 				f.items[key] = item
 				aged = append(aged, item)
 			}

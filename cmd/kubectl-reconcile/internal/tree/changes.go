@@ -89,9 +89,9 @@ func (d *changeLines) tick() error {
 	if r == nil {
 		return nil
 	}
-	if facts, changed := r.shown.At(d.options.clock.Now()); changed {
+	if facts, changed := r.facts.At(d.options.clock.Now()); changed {
 		aged := *r
-		aged.shown = facts
+		aged.facts = facts
 		if err := d.show(&aged); err != nil {
 			return err
 		}

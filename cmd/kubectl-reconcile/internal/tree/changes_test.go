@@ -92,7 +92,7 @@ func TestChangeLinesAge(t *testing.T) {
 	l := &layout{graph: &ownertree.Graph{}, branches: branches, nodes: ownertree.NodesOf(branches)}
 	read := maps.Clone(g.facts)
 	d := &changeLines{options: testOptions(&out, clock), last: map[string]objectState{}}
-	if err := d.show(&reading{layout: l, read: g.facts, shown: g.facts}); err != nil {
+	if err := d.show(&reading{layout: l, facts: g.facts}); err != nil {
 		t.Fatal(err)
 	}
 	out.Reset()

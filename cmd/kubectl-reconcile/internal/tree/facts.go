@@ -13,8 +13,7 @@ import (
 // reading is what the third stage returns: the facts of a layout. Nothing but findAgain changes it.
 type reading struct {
 	layout *layout
-	// read are the facts as they were read, shown those with what was found out about Services.
-	read, shown treestatus.FactsByUID
+	facts  treestatus.FactsByUID
 	// unread is what could not be read for them.
 	unread []cluster.Incomplete
 	// found are the reasons found in other objects, as of foundAt. Nil with -o name, which shows none.
@@ -35,7 +34,7 @@ func (p *previous) facts(n *ownertree.Node) *treestatus.Facts {
 	if p == nil || p.reading == nil || p.touched(n) {
 		return nil
 	}
-	return p.reading.read[n.UID]
+	return p.reading.facts[n.UID]
 }
 
 // findings returns those that still hold; nil if there are none. If there was nothing to search for before, nothing has
@@ -58,15 +57,14 @@ const findingsHold = 5 * time.Second
 // readFacts reads the objects of a layout, but those that are known, and looks for reasons of what is not Current. The
 // error is not nil only if ctx has ended.
 func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*reading, error) {
-	o, scope := q.options, q.scope()
-	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.nodes, treestatus.ReadOptions{
-		Existing: l.graph.Nodes(), AllNamespaces: scope.Namespaces == nil && !scope.Nothing,
+	o := q.options
+	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.graph, l.nodes, treestatus.ReadOptions{
 		ManagedFields: o.managedFields(), Containers: o.containers, Known: before.facts,
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	r := &reading{layout: l, read: facts, shown: facts.JudgeBackends(l.graph, l.nodes), unread: unread}
+	r := &reading{layout: l, facts: facts, unread: unread}
 	if last := before.findings(o.clock.Now()); last != nil {
 		r.found, r.foundAt = last, before.reading.foundAt
 		return r, nil
@@ -83,7 +81,7 @@ func (r *reading) findAgain(ctx context.Context, q *query) error {
 	l, o := r.layout, treestatus.FindOptions{
 		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events, Now: at,
 	}
-	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.shown, o)
+	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.facts, o)
 	if err != nil {
 		return err
 	}

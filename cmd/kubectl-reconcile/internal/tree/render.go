@@ -35,7 +35,7 @@ var _ garbageCollector = (*ownertree.Graph)(nil)
 
 // rollUp adds up what was read, as of a time.
 func rollUp(r *reading, now time.Time) *view {
-	facts, _ := r.shown.At(now)
+	facts, _ := r.facts.At(now)
 	return &view{
 		now: now, nodes: treestatus.RollUp(r.layout.branches, r.layout.graph, facts, r.findings()),
 		objects: r.layout.nodes, relations: r.layout.relations, collector: r.layout.graph, incomplete: r.incomplete(),
