@@ -73,23 +73,23 @@ type Scope struct {
 	Kinds func(cluster.Kind) bool
 }
 
-// Ref names an object.
+// Ref names an object, or without a name all of its kind and namespace.
 type Ref struct {
 	Kind cluster.Kind
-	// Namespace is empty for cluster-scoped kinds.
+	// Namespace is empty for cluster-scoped kinds, and for all namespaces.
 	Namespace, Name string
 }
 
-// ScopeOf is the least scope in which all dependents of the objects are found. A namespaced object owns only in its own
-// namespace; one of a cluster-scoped kind may own anything. Without down, owners alone are asked for, which needs no
-// lists.
+// ScopeOf is the least scope in which the objects and all their dependents are found. A namespaced object owns only in
+// its own namespace; one of a cluster-scoped kind may own anything. Without down, owners alone are asked for, which
+// needs no lists but to find what has no name.
 func ScopeOf(refs []Ref, down bool) Scope {
-	if !down {
+	if !down && !slices.ContainsFunc(refs, func(ref Ref) bool { return ref.Name == "" }) {
 		return Scope{Nothing: true}
 	}
 	scope := Scope{Namespaces: []string{}}
 	for _, ref := range refs {
-		if !ref.Kind.Namespaced {
+		if !ref.Kind.Namespaced || ref.Namespace == "" {
 			return Scope{}
 		}
 		scope.Namespaces = append(scope.Namespaces, ref.Namespace)

@@ -1,6 +1,7 @@
 package ownertree
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Graph is what was read of a cluster, linked by owner references. Add, Confirm, Ascend, FindElsewhere, ReadNamespaces
-// and Relate change it and must not be called while anything else is; everything else may be called concurrently.
+// Graph is what was read of a cluster, linked by owner references. LayOut, Get, Add, Confirm, Ascend, FindElsewhere,
+// ReadNamespaces and Relate change it and must not be called while anything else is; everything else may be called
+// concurrently.
 type Graph struct {
 	kinds *cluster.Kinds
 	scope Scope
@@ -106,6 +108,18 @@ func (g *Graph) Covers(n *Node) bool {
 // other in a circle, with no owner above, it is one.
 func (g *Graph) Roots() []*Node {
 	return sources(g.nodes, func(n *Node) []*Node { return n.Dependents })
+}
+
+// Get returns an object, which it reads by itself if the graph does not hold it, and adds. The error is the server's.
+func (g *Graph) Get(ctx context.Context, reader *cluster.Reader, ref Ref) (*Node, error) {
+	if n := g.Find(ref.Kind, ref.Namespace, ref.Name); n != nil {
+		return n, nil
+	}
+	object, err := reader.Metadata(ctx, ref.Kind, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	return g.Add(ref.Kind, object), nil
 }
 
 // Add puts an object that was read by itself into the graph and returns its node. One that is there already stays as it

@@ -220,6 +220,9 @@ func TestScopeOf(t *testing.T) {
 		{[]Ref{in("A", "n")}, false, Scope{Nothing: true}, "going up needs no list"},
 		{[]Ref{in("A", "n"), in("B", "m"), in("A", "n")}, true, Scope{Namespaces: []string{"m", "n"}}, "dependents are in the namespace"},
 		{[]Ref{in("A", "n"), in("C", "")}, true, Scope{}, "and those of what has none are anywhere"},
+		{[]Ref{{Kind: *kinds["A"], Namespace: "n"}, in("C", "")}, false, Scope{}, "objects without a name are looked for where they are"},
+		{[]Ref{{Kind: *kinds["A"], Namespace: "n"}}, false, Scope{Namespaces: []string{"n"}}, "also to go up from them"},
+		{[]Ref{{Kind: *kinds["A"]}, in("B", "m")}, true, Scope{}, "in all namespaces, if in none in particular"},
 		{nil, true, Scope{Namespaces: []string{}}, "nothing asked for, nothing read"},
 	} {
 		if diff := cmp.Diff(tt.want, ScopeOf(tt.refs, tt.down)); diff != "" {

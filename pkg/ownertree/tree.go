@@ -18,6 +18,11 @@ type TreeOptions struct {
 	Kinds, Exclude func(cluster.Kind) bool
 }
 
+// shows reports whether the object's kind is shown.
+func (o *TreeOptions) shows(n *Node) bool {
+	return (o.Kinds == nil || o.Kinds(*n.Kind)) && (o.Exclude == nil || !o.Exclude(*n.Kind))
+}
+
 // Branch is an object in a tree, and what is drawn below it. Branches may be nested as deeply as objects own each
 // other, which is as deep as any user with rights to create objects likes.
 type Branch struct {
@@ -51,10 +56,10 @@ type Branch struct {
 // graph Covers the owner and Down is set; else only the way.
 func (g *Graph) Tree(asked []*Node, o TreeOptions) []*Branch {
 	p := g.plan(asked, o)
-	l := &layout{plan: p, drawn: map[*Node]bool{}, above: map[*Node]bool{}}
+	d := &drawer{plan: p, drawn: map[*Node]bool{}, above: map[*Node]bool{}}
 	var out []*Branch
 	for _, top := range p.tops() {
-		out = append(out, l.draw(top))
+		out = append(out, d.draw(top))
 	}
 	return out
 }
@@ -79,8 +84,8 @@ func NodesOf(branches []*Branch) []*Node {
 	return out
 }
 
-// layout draws a plan. Every node below one is on an explicit stack: see Branch.
-type layout struct {
+// drawer draws a plan. Every node below one is on an explicit stack: see Branch.
+type drawer struct {
 	*plan
 	drawn map[*Node]bool
 	above map[*Node]bool // from the top to where the drawing is
@@ -98,7 +103,7 @@ type link struct {
 }
 
 // draw draws everything from top on.
-func (l *layout) draw(top *Node) *Branch {
+func (l *drawer) draw(top *Node) *Branch {
 	root := &Branch{Node: top}
 	stack := l.enter(nil, root)
 	for len(stack) > 0 {
@@ -118,7 +123,7 @@ func (l *layout) draw(top *Node) *Branch {
 }
 
 // enter fills in the branch, and puts it on the stack if something is to be drawn below it.
-func (l *layout) enter(stack []drawing, b *Branch) []drawing {
+func (l *drawer) enter(stack []drawing, b *Branch) []drawing {
 	b.Asked = l.asked[b.Node]
 	b.Beside = !l.shows(b.Node)
 	if b.Beside {
@@ -216,10 +221,9 @@ func (p *plan) down() {
 	}
 }
 
-// visible reports whether the object's kind is shown.
+// visible reports whether the object is shown.
 func (p *plan) visible(n *Node) bool {
-	o := &p.options
-	return p.asked[n] || (o.Kinds == nil || o.Kinds(*n.Kind)) && (o.Exclude == nil || !o.Exclude(*n.Kind))
+	return p.asked[n] || p.options.shows(n)
 }
 
 // shows reports whether the node is on the way, or below it, rather than only beside it.

@@ -108,7 +108,7 @@ func Read(
 			return nil, context.Cause(ctx)
 		}
 	}
-	r.Incomplete = cluster.SortIncomplete(append(g.Incomplete(), r.unread...))
+	r.Incomplete = cluster.SortIncomplete(r.unread)
 	return r.Situation, nil
 }
 
@@ -144,21 +144,14 @@ func (r *situationReader) leaveOut(t cluster.Target, message string) {
 
 // tree lays out what the object owns, and reads its facts.
 func (r *situationReader) tree(ctx context.Context) error {
-	if err := r.graph.Ascend(ctx, r.reader, []*ownertree.Node{r.Asked}); err != nil {
-		return err
-	}
-	r.branches = r.graph.Tree([]*ownertree.Node{r.Asked}, ownertree.TreeOptions{Down: true})
-	nodes := ownertree.NodesOf(r.branches)
-	if err := r.graph.Confirm(ctx, r.reader, nodes); err != nil {
-		return err
-	}
-	deleting := slices.DeleteFunc(slices.Clone(nodes), func(n *ownertree.Node) bool { return n.Deleting == nil })
-	unread, err := r.graph.ReadNamespaces(ctx, r.reader, deleting)
+	layout, err := r.graph.LayOut(ctx, r.reader, []*ownertree.Node{r.Asked}, ownertree.LayoutOptions{
+		TreeOptions: ownertree.TreeOptions{Down: true}, Owners: true,
+	})
 	if err != nil {
 		return err
 	}
-	r.unread = append(r.unread, unread...)
-	r.readFacts(ctx, nodes)
+	r.branches, r.unread = layout.Branches, layout.Incomplete
+	r.readFacts(ctx, layout.Nodes)
 	r.explained = r.worst()
 	return nil
 }
@@ -284,11 +277,10 @@ func (r *situationReader) failingAPIs(ctx context.Context) []*ownertree.Node {
 		if c.Type != "NamespaceDeletionDiscoveryFailure" || c.Status != "True" || m == nil {
 			continue
 		}
-		metadata, err := r.reader.Metadata(ctx, *kind, "", m[2]+"."+m[1])
+		n, err := r.graph.Get(ctx, r.reader, ownertree.Ref{Kind: *kind, Name: m[2] + "." + m[1]})
 		if err != nil {
 			continue // the condition has the cause
 		}
-		n := r.graph.Add(*kind, metadata)
 		r.relations[r.Asked] = append(r.relations[r.Asked], ownertree.Relation{From: r.Asked, To: n, Type: "waits for"})
 		r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{n}, ownertree.TreeOptions{Down: true})...)
 		r.readFacts(ctx, []*ownertree.Node{n})

@@ -89,7 +89,7 @@ func TestChangeLinesAge(t *testing.T) {
 		f.Later = &inspect.Later{From: treeTime.Add(30 * time.Second), Status: late, Drift: inspect.NeverSeen}
 	})
 	branches := []*ownertree.Branch{web}
-	l := &layout{graph: &ownertree.Graph{}, branches: branches, nodes: ownertree.NodesOf(branches)}
+	l := &ownertree.Layout{Graph: &ownertree.Graph{}, Branches: branches, Nodes: ownertree.NodesOf(branches)}
 	read := maps.Clone(g.facts)
 	d := &changeLines{options: testOptions(&out, clock), last: map[string]objectState{}}
 	if err := d.show(&reading{layout: l, facts: g.facts}); err != nil {

@@ -92,16 +92,11 @@ func (q *query) scope() ownertree.Scope {
 		}
 		return ownertree.Scope{Namespaces: []string{q.options.namespace()}}
 	}
-	refs := make([]ownertree.Ref, 0, len(q.targets))
-	whole := false
-	for _, t := range q.targets {
-		if t.Kind.Namespaced && t.Namespace == "" {
-			return ownertree.Scope{} // of all namespaces
-		}
-		whole = whole || t.Name == ""
-		refs = append(refs, ownertree.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
+	refs := make([]ownertree.Ref, len(q.targets))
+	for i, t := range q.targets {
+		refs[i] = ownertree.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 	}
-	return ownertree.ScopeOf(refs, q.options.down || whole)
+	return ownertree.ScopeOf(refs, q.options.down)
 }
 
 // everything reports whether no object in particular was asked for.
@@ -210,13 +205,10 @@ func unreadable(reason string) bool {
 
 // findOne finds an object by its name, which need not be of a kind that can be listed.
 func (q *query) findOne(ctx context.Context, graph *ownertree.Graph, t connect.Target) (*ownertree.Node, error) {
-	if n := graph.Find(t.Kind, t.Namespace, t.Name); n != nil {
-		return n, nil
-	}
-	metadata, err := q.cluster.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name)
+	n, err := graph.Get(ctx, q.cluster.Reader, ownertree.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
 	switch {
 	case err == nil:
-		return graph.Add(t.Kind, metadata), nil
+		return n, nil
 	case apierrors.IsNotFound(err):
 		return nil, q.cluster.NotFound(ctx, t)
 	case apierrors.IsForbidden(err):

@@ -12,7 +12,7 @@ import (
 
 // reading is what the third stage returns: the facts of a layout. Nothing but findAgain changes it.
 type reading struct {
-	layout *layout
+	layout *ownertree.Layout
 	facts  treestatus.FactsByUID
 	// unread is what could not be read for them.
 	unread []cluster.Incomplete
@@ -56,9 +56,9 @@ const findingsHold = 5 * time.Second
 
 // readFacts reads the objects of a layout, but those that are known, and looks for reasons of what is not Current. The
 // error is not nil only if ctx has ended.
-func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*reading, error) {
+func readFacts(ctx context.Context, q *query, l *ownertree.Layout, before *previous) (*reading, error) {
 	o := q.options
-	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.graph, l.nodes, treestatus.ReadOptions{
+	facts, unread := treestatus.ReadFacts(ctx, q.cluster.Reader, l.Graph, l.Nodes, treestatus.ReadOptions{
 		ManagedFields: o.managedFields(), Containers: o.containers, Known: before.facts,
 	})
 	if ctx.Err() != nil {
@@ -79,9 +79,9 @@ func readFacts(ctx context.Context, q *query, l *layout, before *previous) (*rea
 func (r *reading) findAgain(ctx context.Context, q *query) error {
 	at := q.options.clock.Now()
 	l, o := r.layout, treestatus.FindOptions{
-		Related: q.options.related, Relations: r.layout.relations, AllEvents: q.options.events, Now: at,
+		Related: q.options.related, Relations: r.layout.Relations, AllEvents: q.options.events, Now: at,
 	}
-	found, err := treestatus.Find(ctx, q.cluster.Reader, l.graph, l.branches, r.facts, o)
+	found, err := treestatus.Find(ctx, q.cluster.Reader, l.Graph, l.Branches, r.facts, o)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *reading) findings() treestatus.FindingsByUID {
 
 // incomplete is what could not be read, for the layout, the facts and the findings.
 func (r *reading) incomplete() []cluster.Incomplete {
-	all := slices.Concat(r.layout.incomplete, r.unread)
+	all := slices.Concat(r.layout.Incomplete, r.unread)
 	if r.found != nil {
 		all = append(all, r.found.Incomplete...)
 	}

@@ -37,8 +37,8 @@ var _ garbageCollector = (*ownertree.Graph)(nil)
 func rollUp(r *reading, now time.Time) *view {
 	facts, _ := r.facts.At(now)
 	return &view{
-		now: now, nodes: treestatus.RollUp(r.layout.branches, r.layout.graph, facts, r.findings()),
-		objects: r.layout.nodes, relations: r.layout.relations, collector: r.layout.graph, incomplete: r.incomplete(),
+		now: now, nodes: treestatus.RollUp(r.layout.Branches, r.layout.Graph, facts, r.findings()),
+		objects: r.layout.Nodes, relations: r.layout.Relations, collector: r.layout.Graph, incomplete: r.incomplete(),
 	}
 }
 

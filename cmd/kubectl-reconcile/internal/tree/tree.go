@@ -4,8 +4,7 @@
 //
 // A run goes through these stages, each a function of what the one before returns:
 //
-//	collect.go   what the command line asks for, and the graph in which it is
-//	layout.go    the trees
+//	collect.go   what the command line asks for, and the graph in which it is; the trees are laid out by pkg/ownertree
 //	facts.go     what each object reports, and reasons found in other objects
 //	render.go    roll up, and write in the format asked for:
 //	  fold.go, items.go, names.go, reason.go, notes.go   as a table with notes below it
@@ -33,6 +32,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
 const treeExample = `  # What a Deployment owns, what owns it, and how all of that is doing
@@ -257,7 +257,7 @@ func (f *Flags) validatePreview(named connect.TargetArgs) error {
 func (o *Options) Close() error { return o.connection.Close() }
 
 // Run reads the trees and shows them, once or with --watch as long as they change. Each stage works on what the one
-// before returns: collect, layOut, readFacts, rollUp, and then fold and draw, or another format.
+// before returns: collect, Graph.LayOut, readFacts, rollUp, and then fold and draw, or another format.
 func (o *Options) Run(ctx context.Context) error {
 	q, err := o.resolve(ctx)
 	if err != nil {
@@ -291,7 +291,7 @@ func read(ctx context.Context, q *query, c *collected, before *previous) (*readi
 	if c.missing != nil && len(c.asked) == 0 {
 		return nil, c.missing
 	}
-	l, err := layOut(ctx, q, c)
+	l, err := c.graph.LayOut(ctx, q.cluster.Reader, c.asked, q.layoutOptions())
 	if err != nil {
 		return nil, q.options.connection.Explain(err)
 	}
@@ -299,12 +299,21 @@ func read(ctx context.Context, q *query, c *collected, before *previous) (*readi
 	switch {
 	case err != nil:
 		return nil, q.options.connection.Explain(err)
-	case len(l.branches) == 0 && before != nil:
+	case len(l.Branches) == 0 && before != nil:
 		return nil, c.missing // it existed, and what has become of it is shown
-	case len(l.branches) == 0:
+	case len(l.Branches) == 0:
 		return nil, errors.Join(c.missing, explainEmpty(ctx, q, c.graph))
 	}
 	return r, c.missing
+}
+
+// layoutOptions are what is laid out of a graph.
+func (q *query) layoutOptions() ownertree.LayoutOptions {
+	o := q.options
+	return ownertree.LayoutOptions{
+		TreeOptions: ownertree.TreeOptions{Depth: o.depth, Up: o.up, Down: o.down, Kinds: q.only, Exclude: q.without},
+		Everything:  q.everything(), Related: o.related,
+	}
 }
 
 // contentsHint is the hint for a namespace, which does not own what is in it; empty unless one was asked for.
