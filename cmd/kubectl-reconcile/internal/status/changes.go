@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
 
-// appendChanges writes a row for each object, and then one for each change that shows.
-func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statusChange) error {
+// appendAll writes a row for each object.
+func (f *statusFollower) appendAll(ctx context.Context) error {
 	f.judgeBackends(ctx)
 	list := f.list()
 	f.rowOptions = f.options.tableOptions(list.items)
@@ -31,43 +31,33 @@ func (f *statusFollower) appendChanges(ctx context.Context, changes <-chan statu
 		return err
 	}
 	f.options.remark(f.options.notes(list, list.incomplete, f.options.remarks))
-	failing := f.failing()
-	ticker := f.options.clock.NewTicker(render.RefreshInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-			failing = f.remarkFailing(failing)
-			for _, item := range append(f.age(), f.judgeBackends(ctx)...) {
-				if err := f.appendChange(item, watch.Modified); err != nil {
-					return err
-				}
-			}
-		case c := <-changes:
-			changed, event := f.take(c)
-			for i := range changed {
-				if err := f.appendChange(changed[i], event); err != nil {
-					return err
-				}
-			}
+	f.failing = f.unread()
+	return nil
+}
+
+// appendAged writes what has changed with time, and what cannot be read if that has changed. The latter is not written
+// at once: a server that goes away takes many targets with it.
+func (f *statusFollower) appendAged(ctx context.Context) error {
+	before := f.failing
+	f.failing = f.unread()
+	f.options.remark(connect.IncompleteChanges(before, f.failing))
+	return f.appendChanges(append(f.age(), f.judgeBackends(ctx)...), watch.Modified)
+}
+
+// appendChanges writes a row for each change that shows.
+func (f *statusFollower) appendChanges(items []statusItem, event watch.EventType) error {
+	for _, item := range items {
+		if err := f.appendChange(item, event); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// failing are lines about what cannot be read at the time.
-func (f *statusFollower) failing() []string {
+// unread are lines about what cannot be read at the time.
+func (f *statusFollower) unread() []string {
 	incomplete := f.reader.incomplete(slices.Collect(maps.Values(f.failures)))
 	return cli.OneLines(connect.DescribeIncomplete(cluster.SortIncomplete(incomplete)))
-}
-
-// remarkFailing writes what cannot be read if that has changed, and returns it. It is called now and then, and not at
-// once: a server that goes away takes many targets with it.
-func (f *statusFollower) remarkFailing(before []string) []string {
-	lines := f.failing()
-	f.options.remark(connect.IncompleteChanges(before, lines))
-	return lines
 }
 
 // appendChange writes a row if it differs from the last one of the object: also a last one when the object is no longer

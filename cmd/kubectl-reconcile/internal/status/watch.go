@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/watchloop"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
@@ -29,48 +30,53 @@ type statusChange struct {
 	failure error // the target cannot be read for the time being
 }
 
-// statusFollower shows changes. It is used by one goroutine.
+// statusFollower shows changes: see watchloop.View.
 type statusFollower struct {
-	reader     *statusReader
-	options    *Options // the reader's
+	reader  *statusReader
+	options *Options // the reader's
+	begins  func()   // is called before anything is shown
+	// waiting are the keys of the targets that must be watched, or known not to be, before anything is shown, so that
+	// the first picture is of all. read reports whether any of them could be read, begun whether it has been shown.
+	waiting     map[string]bool
+	read, begun bool
+
 	items      map[string]statusItem
 	failures   map[string]failure
 	screen     *render.Screen    // nil: changes are appended
+	drawn      time.Time         // when the screen was last drawn; zero if it must be
 	shown      map[string]string // by key, the row as it was last appended
+	failing    []string          // lines about what could not be read when they were last written
 	table      *render.Table     // of what is appended, and how
 	rowOptions render.StatusOptions
 	picture    render.LiveStatusTable // on the screen
 	judged     time.Time              // when judgeBackends has last read; zero if it must
 }
 
-// coalesce is how long changes are gathered before a screen is drawn again.
+// coalesce is how long changes are gathered at most before a screen is drawn again.
 const coalesce = 100 * time.Millisecond
 
-// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begun before it shows
+// follow shows everything, and then what changes, until ctx ends, which is no error. It calls begins before it shows
 // anything.
-func (r *statusReader) follow(ctx context.Context, targets []connect.Target, begun func()) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer cancel()
-	changes := make(chan statusChange)
-	for _, t := range targets {
-		running.Go(func() { r.followTarget(ctx, t, changes) })
+func (r *statusReader) follow(ctx context.Context, targets []connect.Target, begins func()) (err error) {
+	f := newStatusFollower(r, targets, begins)
+	interval := render.RefreshInterval
+	if f.screen != nil {
+		interval = coalesce
+		defer func() { err = errors.Join(err, f.screen.Close()) }()
 	}
-	f := newStatusFollower(r)
-	if err := f.begin(ctx, targets, changes); err != nil || ctx.Err() != nil {
-		return err
+	changes := func(ctx context.Context, changed func(statusChange) error) error {
+		var running sync.WaitGroup
+		for _, t := range targets {
+			running.Go(func() { r.followTarget(ctx, t, changed) })
+		}
+		running.Wait()
+		return nil
 	}
-	begun()
-	if f.screen == nil {
-		return f.appendChanges(ctx, changes)
-	}
-	defer func() { err = errors.Join(err, f.screen.Close()) }()
-	return f.redraw(ctx, changes)
+	return watchloop.Run(ctx, r.options.clock, interval, changes, f)
 }
 
-// followTarget sends what happens to the objects of a target, until ctx ends.
-func (r *statusReader) followTarget(ctx context.Context, t connect.Target, changes chan<- statusChange) {
+// followTarget reports what happens to the objects of a target, until ctx ends.
+func (r *statusReader) followTarget(ctx context.Context, t connect.Target, changed func(statusChange) error) {
 	selection := cluster.ObjectSelection{
 		Target: t.Target, Whole: r.whole(),
 		Labels: r.options.targets.Labels, Fields: t.FieldSelector(r.options.targets.Fields),
@@ -82,17 +88,17 @@ func (r *statusReader) followTarget(ctx context.Context, t connect.Target, chang
 		if c.Event == "" {
 			r.dateDrift(ctx, c.Objects)
 		}
-		select {
-		case changes <- statusChange{target: t, event: c.Event, items: c.Objects, failure: c.Err}:
-		case <-ctx.Done():
-		}
+		_ = changed(statusChange{target: t, event: c.Event, items: c.Objects, failure: c.Err}) // an error ends ctx
 	})
 }
 
-func newStatusFollower(r *statusReader) *statusFollower {
+func newStatusFollower(r *statusReader, targets []connect.Target, begins func()) *statusFollower {
 	f := &statusFollower{
-		reader: r, options: r.options,
+		reader: r, options: r.options, begins: begins, waiting: map[string]bool{}, read: len(targets) == 0,
 		items: map[string]statusItem{}, failures: map[string]failure{}, shown: map[string]string{},
+	}
+	for _, t := range targets {
+		f.waiting[targetKey(t)] = true
 	}
 	if r.options.width > 0 && r.options.output != "json" && r.options.output != "name" {
 		f.screen = render.NewScreen(r.options.streams.Out)
@@ -100,62 +106,50 @@ func newStatusFollower(r *statusReader) *statusFollower {
 	return f
 }
 
-// begin waits until all targets are watched, or cannot be, so that the first picture is of all. That none can be read
-// is an error.
-func (f *statusFollower) begin(ctx context.Context, targets []connect.Target, changes <-chan statusChange) error {
-	reported, read := map[string]bool{}, false
-	for len(reported) < len(targets) {
-		select {
-		case c := <-changes:
-			if c.event == watch.Bookmark || c.failure != nil {
-				reported[targetKey(c.target)] = true
-			}
-			read = read || c.failure == nil || len(c.items) > 0
-			f.take(c)
-		case <-ctx.Done():
-			return nil
-		}
+// Changed takes a change. What is appended is written at once; a screen is drawn by the next Tick.
+func (f *statusFollower) Changed(ctx context.Context, c statusChange) error {
+	changed, event := f.take(c)
+	f.drawn = time.Time{}
+	if c.event == watch.Bookmark || c.failure != nil {
+		delete(f.waiting, targetKey(c.target))
 	}
-	if !read && len(targets) > 0 {
+	f.read = f.read || c.failure == nil || len(c.items) > 0
+	switch {
+	case !f.begun:
+		return f.begin(ctx)
+	case f.screen != nil:
+		return nil
+	}
+	return f.appendChanges(changed, event)
+}
+
+// Tick shows what has changed with time.
+func (f *statusFollower) Tick(ctx context.Context) error {
+	switch {
+	case !f.begun:
+		return f.begin(ctx)
+	case f.screen == nil:
+		return f.appendAged(ctx)
+	case f.options.clock.Since(f.drawn) < render.RefreshInterval:
+		return nil
+	}
+	return f.draw(ctx)
+}
+
+// begin shows everything, unless a target is waited for. That none can be read is an error.
+func (f *statusFollower) begin(ctx context.Context) error {
+	if len(f.waiting) > 0 {
+		return nil
+	}
+	if !f.read {
 		return f.reader.explainFailures(ctx, slices.Collect(maps.Values(f.failures)))
 	}
-	return nil
-}
-
-// redraw shows what there is on the screen, again and again as it changes.
-func (f *statusFollower) redraw(ctx context.Context, changes <-chan statusChange) error {
-	ticker := f.options.clock.NewTicker(render.RefreshInterval)
-	defer ticker.Stop()
-	for {
-		f.judgeBackends(ctx)
-		if err := f.draw(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		case c := <-changes:
-			f.take(c)
-			f.gather(ctx, changes)
-		}
+	f.begun = true
+	f.begins()
+	if f.screen != nil {
+		return f.draw(ctx)
 	}
-}
-
-// gather takes the changes of a short time.
-func (f *statusFollower) gather(ctx context.Context, changes <-chan statusChange) {
-	timer := f.options.clock.NewTimer(coalesce)
-	defer timer.Stop()
-	for {
-		select {
-		case c := <-changes:
-			f.take(c)
-		case <-timer.C():
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	return f.appendAll(ctx)
 }
 
 // list is all that is to be shown.
@@ -183,7 +177,9 @@ func (f *statusFollower) age() []statusItem {
 }
 
 // draw draws the screen again.
-func (f *statusFollower) draw() error {
+func (f *statusFollower) draw(ctx context.Context) error {
+	f.judgeBackends(ctx)
+	f.drawn = f.options.clock.Now()
 	f.options.width = f.screen.Width()
 	list := f.list()
 	var text strings.Builder

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/watchloop"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -25,13 +26,29 @@ import (
 // statusTime is when states of tests are read.
 var statusTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// newFollower follows widgets, and writes to out.
-func newFollower(out io.Writer, clock clock.WithTicker) *statusFollower {
+// newFollower follows targets, of widgets, and writes to out.
+func newFollower(out io.Writer, clock clock.WithTicker, begins func(), targets ...connect.Target) *statusFollower {
 	o := &Options{
 		connection: &connect.Connection{Namespace: "shop"}, targets: connect.NewTargetFlags(), named: connect.TargetArgs{Types: []string{"widgets"}},
 		streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, clock: clock,
 	}
-	return newStatusFollower(&statusReader{options: o, cluster: &connect.Cluster{}})
+	return newStatusFollower(&statusReader{options: o, cluster: &connect.Cluster{}}, targets, begins)
+}
+
+// run has a follower show what comes, until ctx ends.
+func run(ctx context.Context, f *statusFollower, interval time.Duration, changes <-chan statusChange) error {
+	return watchloop.Run(ctx, f.options.clock, interval, func(ctx context.Context, changed func(statusChange) error) error {
+		for {
+			select {
+			case c := <-changes:
+				if err := changed(c); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}, f)
 }
 
 // pictures keep the last that a screen drew, and count them.
@@ -64,14 +81,15 @@ func TestStatusScreen(t *testing.T) {
 			clock.Step(d)
 			synctest.Wait()
 		}
-		f := newFollower(out, clock)
-		f.screen = render.NewScreen(out)
 		of := connect.Target{Target: cluster.Target{Kind: widgets(), Namespace: "shop"}}
+		f := newFollower(out, clock, func() {}, of)
+		f.screen = render.NewScreen(out)
 		changes := make(chan statusChange)
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { ended <- f.redraw(ctx, changes) }()
+		go func() { ended <- run(ctx, f, coalesce, changes) }()
 
+		changes <- statusChange{target: of, event: watch.Bookmark}
 		changes <- statusChange{target: of, items: []statusItem{itemOf("shop", "a", inspect.Current, false)}}
 		changes <- statusChange{target: of, event: watch.Added, items: []statusItem{itemOf("shop", "b", inspect.Failed, false)}}
 		synctest.Wait()
@@ -104,18 +122,19 @@ func TestStatusAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &bytes.Buffer{}
 		clock := testclock.NewFakeClock(statusTime)
-		f := newFollower(out, clock)
 		of := connect.Target{Target: cluster.Target{Kind: widgets(), Namespace: "shop"}}
+		f := newFollower(out, clock, func() {}, of)
 		item := itemOf("shop", "a", inspect.InProgress, false)
 		item.Later = &inspect.Later{
 			From: statusTime.Add(30 * time.Second), Drift: inspect.NeverSeen,
 			Status: inspect.Status{Status: inspect.InProgress, Reason: "never seen by its controller"},
 		}
-		f.take(statusChange{target: of, items: []statusItem{item}})
 		changes := make(chan statusChange)
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { ended <- f.appendChanges(ctx, changes) }()
+		go func() { ended <- run(ctx, f, render.RefreshInterval, changes) }()
+		changes <- statusChange{target: of, items: []statusItem{item}}
+		changes <- statusChange{target: of, event: watch.Bookmark}
 		for range 29 {
 			synctest.Wait()
 			clock.Step(time.Second)
@@ -141,28 +160,22 @@ func TestStatusAges(t *testing.T) {
 }
 
 func TestStatusFollowBegins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(io.Discard, testclock.NewFakeClock(statusTime))
-		a, b := connect.Target{Name: "a"}, connect.Target{Name: "b"}
-		changes := make(chan statusChange, 3)
-		changes <- statusChange{target: a}
-		changes <- statusChange{target: a, event: watch.Bookmark}
-		changes <- statusChange{target: a, event: watch.Added, items: []statusItem{itemOf("shop", "a", inspect.Current, false)}}
-		begun := false
-		go func() {
-			if err := f.begin(t.Context(), []connect.Target{a, b}, changes); err != nil {
-				t.Error(err)
-			}
-			begun = true
-		}()
-		synctest.Wait()
-		if begun {
-			t.Error("changes of one target are taken for those of two")
+	a, b := connect.Target{Name: "a"}, connect.Target{Name: "b"}
+	begun := false
+	f := newFollower(io.Discard, testclock.NewFakeClock(statusTime), func() { begun = true }, a, b)
+	change := func(c statusChange) {
+		if err := f.Changed(t.Context(), c); err != nil {
+			t.Error(err)
 		}
-		changes <- statusChange{target: b, failure: errors.New("no")}
-		synctest.Wait()
-		if !begun {
-			t.Error("one is watched, the other cannot be, and it still waits")
-		}
-	})
+	}
+	change(statusChange{target: a})
+	change(statusChange{target: a, event: watch.Bookmark})
+	change(statusChange{target: a, event: watch.Added, items: []statusItem{itemOf("shop", "a", inspect.Current, false)}})
+	if err := f.Tick(t.Context()); err != nil || begun {
+		t.Errorf("changes of one target are taken for those of two, or %v", err)
+	}
+	change(statusChange{target: b, failure: errors.New("no")})
+	if !begun {
+		t.Error("one is watched, the other cannot be, and it still waits")
+	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/watchloop"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -29,84 +29,55 @@ func follow(ctx context.Context, q *query, ends func()) (err error) {
 		out = &redrawn{options: q.options, screen: render.NewScreen(q.options.streams.Out)}
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	changes := func(ctx context.Context, changed func(change) error) error {
+		return ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(),
+			func(g *ownertree.Graph, touched ownertree.Touched) error { return changed(change{g, touched}) })
+	}
 	f := &follower{query: q, readEnds: ends, out: out}
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		if err := f.ticks(ctx); err != nil {
-			cancel(err)
-		}
-	})
-	changed := func(g *ownertree.Graph, touched ownertree.Touched) error { return f.changed(ctx, g, touched) }
-	err = ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(), changed)
-	cancel(nil)
-	ticking.Wait()
+	err = watchloop.Run(ctx, q.options.clock, render.RefreshInterval, changes, f)
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return err
 }
 
+// change is what ownertree.Watch reports.
+type change struct {
+	graph   *ownertree.Graph
+	touched ownertree.Touched
+}
+
 // follower reads a tree again after each change.
 type follower struct {
 	query    *query
 	readEnds func()
-
-	mu  sync.Mutex // guards what follows
-	out display
+	out      display
 	// shown reports whether anything was shown yet; last is what, nil if nothing of it existed.
 	shown bool
 	last  *reading
 }
 
-// changed reads what has changed, and shows the tree.
-func (f *follower) changed(ctx context.Context, g *ownertree.Graph, touched ownertree.Touched) error {
-	f.mu.Lock()
-	shown := f.shown
+// Changed reads what has changed, and shows the tree.
+func (f *follower) Changed(ctx context.Context, c change) error {
 	var before *previous
-	if shown {
-		before = &previous{touched: touched}
-		if f.last != nil {
-			last := *f.last // tick may replace its findings meanwhile
-			before.reading = &last
-		}
+	if f.shown {
+		before = &previous{reading: f.last, touched: c.touched}
 	}
-	f.mu.Unlock()
-	r, err := read(ctx, f.query, find(ctx, f.query, g), before)
+	r, err := read(ctx, f.query, find(ctx, f.query, c.graph), before)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case r == nil && !shown:
+	case r == nil && !f.shown:
 		return err
 	}
 	// If r is nil, all that was asked for has gone; it may be created again.
 	f.readEnds()
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.shown, f.last = true, r
 	return f.out.show(r)
 }
 
-func (f *follower) ticks(ctx context.Context) error {
-	ticker := f.query.options.clock.NewTicker(render.RefreshInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		}
-		if err := f.tick(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// tick looks for findings again where there may be others, and draws.
-func (f *follower) tick(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// Tick looks for findings again where there may be others, and draws.
+func (f *follower) Tick(ctx context.Context) error {
 	if r := f.last; r != nil && r.found != nil && r.found.Searched && r.findingsOld(f.query.options.clock.Now()) {
 		if r.findAgain(ctx, f.query) != nil {
 			return nil // ctx has ended

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/watchloop"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
@@ -33,8 +34,9 @@ var errEnded = errors.New("converged")
 // before it shows anything.
 func (q *query) follow(ctx context.Context, ends func()) (err error) {
 	watched, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel(nil)
 	if q.options.timeout > 0 {
 		timer := q.options.clock.NewTimer(q.options.timeout)
 		defer timer.Stop()
@@ -46,38 +48,33 @@ func (q *query) follow(ctx context.Context, ends func()) (err error) {
 			}
 		})
 	}
-	f := &follower{query: q, ends: ends, cancel: cancel, tried: trier{query: q}}
+	f := &follower{query: q, ends: ends, tried: trier{query: q}}
 	if render.IsTerminal(q.options.streams.Out) && q.options.output == "" {
 		f.screen = render.NewScreen(q.options.streams.Out)
 		defer func() { err = errors.Join(f.screen.Close(), err) }()
 	}
-	running.Go(func() { f.ticks(watched) })
-	err = ownertree.Watch(watched, q.cluster.Reader, q.cluster.Kinds, q.scope(),
-		func(g *ownertree.Graph, _ ownertree.Touched) error { return f.look(watched, g) })
-	cancel(nil)
-	running.Wait()
-	cause := context.Cause(watched)
-	switch {
-	case err != nil && !errors.Is(err, errEnded):
-		return err
-	case errors.Is(err, errEnded), errors.Is(cause, errEnded):
-		return nil
-	case errors.Is(cause, errTimeout):
-		return f.timedOut()
-	case ctx.Err() != nil:
-		return cli.Interruption(ctx, fmt.Sprintf("before %s/%s has converged", q.target.Kind, q.target.Name))
+	changes := func(ctx context.Context, changed func(*ownertree.Graph) error) error {
+		return ownertree.Watch(ctx, q.cluster.Reader, q.cluster.Kinds, q.scope(),
+			func(g *ownertree.Graph, _ ownertree.Touched) error { return changed(g) })
 	}
-	return cause
+	err = watchloop.Run(watched, q.options.clock, lookAgain, changes, f)
+	switch {
+	case errors.Is(err, errEnded):
+		return nil
+	case err != nil:
+		return err
+	case errors.Is(context.Cause(watched), errTimeout):
+		return f.timedOut()
+	}
+	return cli.Interruption(ctx, fmt.Sprintf("before %s/%s has converged", q.target.Kind, q.target.Name))
 }
 
 // follower reads the object again after each change.
 type follower struct {
 	query  *query
 	ends   func()
-	cancel context.CancelCauseFunc
 	screen *render.Screen // nil unless stdout is a terminal
 
-	mu sync.Mutex // guards what follows
 	// graph is the last one; nil before the first.
 	graph *ownertree.Graph
 	// listed reports whether the object was in a list. One that never is, such as a Node, is read by itself: version is
@@ -91,14 +88,17 @@ type follower struct {
 	shown  shownLines
 }
 
-// look reads the object and shows it. The graph is nil if nothing in the scope has changed. It returns errEnded when
-// the object has converged, or does not exist any more, and an error when it may not be read.
-func (f *follower) look(ctx context.Context, changed *ownertree.Graph) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if changed == nil && f.last == nil {
+// Tick looks again though nothing in the scope has changed.
+func (f *follower) Tick(ctx context.Context) error {
+	if f.last == nil {
 		return nil // the lists have not been read
 	}
+	return f.Changed(ctx, nil)
+}
+
+// Changed reads the object and shows it. The graph is nil if nothing in the scope has changed. It returns errEnded when
+// the object has converged, or does not exist any more, and an error when it may not be read.
+func (f *follower) Changed(ctx context.Context, changed *ownertree.Graph) error {
 	q := f.query
 	s, err := f.read(ctx, changed)
 	f.ends()
@@ -155,27 +155,8 @@ func (f *follower) read(ctx context.Context, changed *ownertree.Graph) (*diagnos
 	return q.around(ctx, f.graph, n)
 }
 
-// ticks looks again every lookAgain.
-func (f *follower) ticks(ctx context.Context) {
-	ticker := f.query.options.clock.NewTicker(lookAgain)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		if err := f.look(ctx, nil); err != nil {
-			f.cancel(err)
-			return
-		}
-	}
-}
-
 // timedOut returns the error of a wait that has lasted too long, with the likeliest cause.
 func (f *follower) timedOut() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	q, because := f.query, ""
 	object := q.target.Kind.String() + "/" + q.target.Name
 	switch {
