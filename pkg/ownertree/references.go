@@ -23,11 +23,13 @@ import (
 
 // core is a reference to an object of the core group by its name.
 func core(kind, namespace, name, verb, inverse string) reference {
-	return reference{kind: verb, inverse: inverse, to: schema.GroupKind{Kind: kind}, namespace: namespace, name: name}
+	to := schema.GroupKind{Kind: kind}
+	return reference{relation: verb, inverse: inverse, to: to, namespace: namespace, name: name}
 }
 
 func class(group, kind, name string) reference {
-	return reference{kind: "of class", inverse: "class of", to: schema.GroupKind{Group: group, Kind: kind}, name: name}
+	to := schema.GroupKind{Group: group, Kind: kind}
+	return reference{relation: "of class", inverse: "class of", to: to, name: name}
 }
 
 func serviceReferences(s *corev1.Service) []reference {
@@ -91,7 +93,7 @@ func ingressClassReferences(c *networkingv1.IngressClass) []reference {
 		return nil
 	}
 	ref := reference{
-		kind: "has parameters in", inverse: "parameters of",
+		relation: "has parameters in", inverse: "parameters of",
 		to:        schema.GroupKind{Group: ptr.Deref(p.APIGroup, ""), Kind: p.Kind},
 		namespace: ptr.Deref(p.Namespace, ""), name: p.Name,
 	}
@@ -113,7 +115,7 @@ func autoscalerReferences(h *autoscalingv2.HorizontalPodAutoscaler) []reference 
 	target := h.Spec.ScaleTargetRef
 	gvk := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 	return []reference{{
-		kind: "scales", inverse: "scaled by", to: gvk.GroupKind(), version: gvk.Version,
+		relation: "scales", inverse: "scaled by", to: gvk.GroupKind(), version: gvk.Version,
 		namespace: h.Namespace, name: target.Name,
 	}}
 }
@@ -252,7 +254,7 @@ func clusterRoleBindingReferences(b *rbacv1.ClusterRoleBinding) []reference {
 
 func bindingReferences(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []reference {
 	kind := schema.GroupKind{Group: rbacv1.GroupName, Kind: role.Kind}
-	to := reference{kind: "grants", inverse: "granted by", to: kind, name: role.Name}
+	to := reference{relation: "grants", inverse: "granted by", to: kind, name: role.Name}
 	if role.Kind == "Role" {
 		to.namespace = namespace
 	}
@@ -283,7 +285,7 @@ func subjectReference(s rbacv1.Subject) (reference, bool) {
 			ref.namespace = namespace
 			return ref, true
 		}
-		ref.namespace, ref.asked = allNamespaces, true
+		ref.namespace, ref.ifAsked = allNamespaces, true
 		return ref, s.Name == serviceaccount.AllServiceAccountsGroup || s.Name == user.AllAuthenticated
 	}
 	return reference{}, false
@@ -302,7 +304,7 @@ func clusterRoleReferences(r *rbacv1.ClusterRole) []reference {
 			continue
 		}
 		out = append(out, reference{
-			kind: "aggregates", inverse: "aggregated into",
+			relation: "aggregates", inverse: "aggregated into",
 			to:    schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"},
 			match: &matcher{labels: selector},
 		})

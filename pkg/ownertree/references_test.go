@@ -180,11 +180,11 @@ func TestReferences(t *testing.T) {
 			}
 			var got []string
 			for _, r := range referencesOf(obj) {
-				line := r.kind + " " + r.to.String() + " " + r.namespace + "/" + r.name
+				line := r.relation + " " + r.to.String() + " " + r.namespace + "/" + r.name
 				for _, mark := range []struct {
 					is   bool
 					text string
-				}{{r.optional, " (optional)"}, {r.backward, " (backward)"}, {r.asked, " (asked)"}} {
+				}{{r.optional, " (optional)"}, {r.backward, " (backward)"}, {r.ifAsked, " (asked)"}} {
 					if mark.is {
 						line += mark.text
 					}

@@ -83,7 +83,7 @@ func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 
 // definedBy is the reference of an object to the definition of its kind.
 func definedBy(name string) reference {
-	return reference{kind: "defined by", inverse: "defines", optional: true, name: name, to: definition}
+	return reference{relation: "defined by", inverse: "defines", optional: true, name: name, to: definition}
 }
 
 // mostDefined is how many objects of a definition are shown.
@@ -332,7 +332,7 @@ func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace,
 		return
 	}
 	ref := reference{
-		kind: "names in " + field, inverse: "named in " + field,
+		relation: "names in " + field, inverse: "named in " + field,
 		to: to, version: version, namespace: namespace, name: name,
 		optional: is == guessed, mayMake: is == madeOrNeeded,
 	}

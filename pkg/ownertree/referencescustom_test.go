@@ -129,10 +129,10 @@ func TestCustomReferences(t *testing.T) {
 		r := (&relationSource{named: kinds}).customReferring(kind)
 		var got []string
 		for _, ref := range r.references(r.typed(obj)) {
-			if ref.kind == "defined by" {
+			if ref.relation == "defined by" {
 				continue
 			}
-			line := strings.TrimPrefix(ref.kind, "names in ") + " " + ref.to.String() + " " + ref.namespace + "/" + ref.name
+			line := strings.TrimPrefix(ref.relation, "names in ") + " " + ref.to.String() + " " + ref.namespace + "/" + ref.name
 			if ref.optional {
 				line += ", perhaps"
 			}

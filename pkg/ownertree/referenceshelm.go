@@ -159,7 +159,7 @@ func (s *relationSource) releaseReferences(n *Node, obj *unstructured.Unstructur
 		}
 		gvk := schema.FromAPIVersionAndKind(installed.GetAPIVersion(), installed.GetKind())
 		ref := reference{
-			kind: "installs", inverse: "installed by", to: gvk.GroupKind(), version: gvk.Version,
+			relation: "installs", inverse: "installed by", to: gvk.GroupKind(), version: gvk.Version,
 			namespace: installed.GetNamespace(), name: installed.GetName(),
 		}
 		if s.named.clusterScoped(ref.to) {

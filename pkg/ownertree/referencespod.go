@@ -52,7 +52,7 @@ func (r *podReader) add(kind, name, verb, inverse string, optional *bool) {
 	ref := core(kind, r.pod.Namespace, name, verb, inverse)
 	for i := range r.out {
 		known := &r.out[i]
-		if known.name == name && known.kind == verb && known.to == ref.to {
+		if known.name == name && known.relation == verb && known.to == ref.to {
 			known.optional = known.optional && optional != nil && *optional
 			return
 		}

@@ -114,7 +114,7 @@ func driver(name, verb, inverse string) []reference {
 		return nil
 	}
 	to := schema.GroupKind{Group: storageGroup, Kind: "CSIDriver"}
-	return []reference{{kind: verb, inverse: inverse, to: to, name: name, optional: true}}
+	return []reference{{relation: verb, inverse: inverse, to: to, name: name, optional: true}}
 }
 
 // storageClassReferences: a provisioner need not be a CSI driver. The parameters that name Secrets are those of the
@@ -159,6 +159,6 @@ func capacityReferences(c *storagev1.CSIStorageCapacity) []reference {
 		return nil
 	}
 	ref := class(storageGroup, "StorageClass", c.StorageClassName)
-	ref.kind, ref.inverse = "capacity of", "has capacity in"
+	ref.relation, ref.inverse = "capacity of", "has capacity in"
 	return []reference{ref}
 }

@@ -11,20 +11,21 @@ import (
 
 // reference is how an object names another that it uses. Equal ones of many objects are kept once.
 type reference struct {
-	// kind and inverse are Relation.Type and Relation.Inverse.
-	kind, inverse string
-	to            schema.GroupKind
-	version       string // empty for the preferred one
-	namespace     string // empty for kinds that have none, allNamespaces for objects anywhere
-	name          string
-	match         *matcher // selects several objects; nil if name names one
-	optional      bool
+	// relation and inverse are Relation.Type and Relation.Inverse.
+	relation, inverse string
+
+	to        schema.GroupKind
+	version   string // empty for the preferred one
+	namespace string // empty for kinds that have none, allNamespaces for objects anywhere
+	name      string
+	match     *matcher // selects several objects; nil if name names one
+	optional  bool
 	// mayMake is for an object that may be what makes the one it names.
 	mayMake bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
 	backward bool
-	// asked is for a relation that is of interest only if what is named was asked for: it is one of very many alike.
-	asked bool
+	// ifAsked is for a relation that is of interest only if what is named was asked for: it is one of very many alike.
+	ifAsked bool
 }
 
 // needed is Relation.Needed.
@@ -85,12 +86,14 @@ var relating = map[schema.GroupKind]referring{
 
 // referring is how objects of a kind refer to others.
 type referring struct {
-	// to are the kinds that they can use, users those of which they can name the objects that use them.
-	to, users []string
-	// seek is for kinds whose objects are looked for wherever one of users is, and not only if that was asked for.
-	seek bool
-	// costly is for kinds whose objects are looked for only if what they use was asked for.
-	costly     bool
+	// usedKinds are those that they can use, userKinds those of which they can name the objects that use them.
+	usedKinds, userKinds []string
+	// alwaysListed is for kinds whose objects are looked for wherever one of userKinds is, and not only if that was
+	// asked for.
+	alwaysListed bool
+	// listedIfAsked is for kinds whose objects are looked for only if what they use was asked for.
+	listedIfAsked bool
+
 	fresh      func() cluster.Typed
 	references func(cluster.Typed) []reference
 }
@@ -101,8 +104,8 @@ func by[T any, P interface {
 	cluster.Typed
 }](references func(P) []reference, to ...string) referring {
 	return referring{
-		to:    to,
-		fresh: func() cluster.Typed { return P(new(T)) },
+		usedKinds: to,
+		fresh:     func() cluster.Typed { return P(new(T)) },
 		references: func(object cluster.Typed) []reference {
 			typed, ok := object.(P)
 			if !ok {
@@ -114,17 +117,17 @@ func by[T any, P interface {
 }
 
 func (r referring) of(users ...string) referring {
-	r.users = users
+	r.userKinds = users
 	return r
 }
 
 func (r referring) always() referring {
-	r.seek = true
+	r.alwaysListed = true
 	return r
 }
 
 func (r referring) onlyAsked() referring {
-	r.costly = true
+	r.listedIfAsked = true
 	return r
 }
 

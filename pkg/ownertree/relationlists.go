@@ -41,7 +41,7 @@ func (s *relationSource) userLists(nodes []*Node) map[list]bool {
 			continue
 		}
 		for _, n := range nodes {
-			if mayUse(r, n.Kind.GroupKind()) && (!r.costly || s.asked[n]) {
+			if mayUse(r, n.Kind.GroupKind()) && (!r.listedIfAsked || s.asked[n]) {
 				lists[userList(kind, n)] = true
 			}
 		}
@@ -110,7 +110,7 @@ func (s *relationSource) customCounts() map[list]int {
 // attachedLists adds the lists that hold what names the nodes as its users.
 func (s *relationSource) attachedLists(nodes []*Node, lists map[list]bool) {
 	for attached, r := range relating {
-		if len(r.users) == 0 {
+		if len(r.userKinds) == 0 {
 			continue
 		}
 		kind := s.graph.listable(attached)
@@ -118,7 +118,7 @@ func (s *relationSource) attachedLists(nodes []*Node, lists map[list]bool) {
 			continue
 		}
 		for _, n := range nodes {
-			if slices.Contains(r.users, n.Kind.GroupKind().String()) && (r.seek || s.asked[n]) {
+			if slices.Contains(r.userKinds, n.Kind.GroupKind().String()) && (r.alwaysListed || s.asked[n]) {
 				lists[userList(kind, n)] = true
 			}
 		}
@@ -149,7 +149,8 @@ func userList(kind *cluster.Kind, n *Node) list {
 
 // mayUse reports whether objects of a kind may refer to objects of the other.
 func mayUse(user referring, used schema.GroupKind) bool {
-	return slices.Contains(user.to, used.String()) || slices.Contains(user.to, anyScaled) && mayScale(used)
+	return slices.Contains(user.usedKinds, used.String()) ||
+		slices.Contains(user.usedKinds, anyScaled) && mayScale(used)
 }
 
 // mayScale reports whether objects of a kind may have a scale: kinds of the API server are known, others may.

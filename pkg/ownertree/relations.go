@@ -82,7 +82,7 @@ const (
 
 type relationKey struct {
 	from, to *Node
-	kind     string
+	relation string
 }
 
 type followKey struct {
@@ -206,13 +206,13 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	if ref.backward {
 		from, used = used, from
 	}
-	key := relationKey{from, used, ref.kind}
-	if from == used || r.seen[key] || used.owner(from) != nil || ref.asked && !r.source.asked[to.node] {
+	key := relationKey{from, used, ref.relation}
+	if from == used || r.seen[key] || used.owner(from) != nil || ref.ifAsked && !r.source.asked[to.node] {
 		return
 	}
 	r.seen[key] = true
 	r.found = append(r.found, Relation{
-		From: from, To: used, Type: ref.kind, Inverse: ref.inverse,
+		From: from, To: used, Type: ref.relation, Inverse: ref.inverse,
 		Optional: ref.optional, Missing: to.missing, Unread: to.unread,
 		Needed: ref.needed(),
 	})

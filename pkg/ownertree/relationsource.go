@@ -71,7 +71,7 @@ func (s *relationSource) read(ctx context.Context, users, used []*Node) {
 	}
 	named := slices.Clone(users)
 	for _, n := range used {
-		if r, ok := s.referringOf(n.Kind); ok && len(r.users) > 0 {
+		if r, ok := s.referringOf(n.Kind); ok && len(r.userKinds) > 0 {
 			named = append(named, n)
 		}
 	}

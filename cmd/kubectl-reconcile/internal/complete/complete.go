@@ -1,5 +1,6 @@
-// Package complete has the words that complete a command line: kinds, names, fields and moments of a Source, which is a
-// cluster (package connect) or a recording (package moment). Package cli hands them to the shell, in time or never.
+// Package complete finds the words that a shell offers when the Tab key is pressed: kinds, names, fields and moments of
+// a Source, which is a cluster (package connect) or a recording (package moment). Package cli hands them to the shell,
+// in time or never.
 //
 // complete.go has the sources, and words.go what of them is offered.
 package complete
