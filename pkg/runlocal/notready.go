@@ -94,9 +94,9 @@ func (r Readiness) HasBlockedPod() bool {
 func (r Readiness) MissingControllers(running []controllers.Controller) []string {
 	var out []string
 	for _, s := range slices.Concat(r.Applied, r.Created) {
-		name := ControllerFor(s.Kind.GroupKind())
-		if name != "" && s.Late() && !isRunning(running, name) && !slices.Contains(out, name) {
-			out = append(out, name)
+		c, ok := controllers.For(s.Kind.GroupKind())
+		if ok && s.Late() && !isRunning(running, c.Short) && !slices.Contains(out, c.Short) {
+			out = append(out, c.Short)
 		}
 	}
 	return out
@@ -112,23 +112,6 @@ func (r Readiness) NoBuiltInLate() bool {
 // IsFailedJob reports whether the object is a Job that failed: it will not become ready, however long it is waited for.
 func (o ObjectStatus) IsFailedJob() bool {
 	return o.Kind.GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"} && o.Status.Status == inspect.Failed
-}
-
-// ControllerFor returns the short name of the controller that makes objects of a kind ready; empty for kinds that no
-// controller does.
-func ControllerFor(kind schema.GroupKind) string {
-	switch kind.String() {
-	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
-		"ReplicationController":
-		return strings.ToLower(kind.Kind)
-	case "HorizontalPodAutoscaler.autoscaling":
-		return "horizontalpodautoscaling"
-	case "PodDisruptionBudget.policy":
-		return "disruption"
-	case "PersistentVolumeClaim", "PersistentVolume":
-		return "persistentvolume-binder"
-	}
-	return ""
 }
 
 // UnhandledKind is a kind of objects that a controller creates, and on which no running controller acts.

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
 // objectOf returns an applied object of a kind with a status.
@@ -16,25 +15,6 @@ func objectOf(group, kind, name, status string) ObjectStatus {
 	s := ObjectStatus{Status: inspect.Status{Status: status}}
 	s.Kind, s.Name = schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, name
 	return s
-}
-
-// TestControllerFor: each controller that is named exists.
-func TestControllerFor(t *testing.T) {
-	for _, kind := range []schema.GroupKind{
-		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"},
-		{Group: "apps", Kind: "DaemonSet"},
-		{Group: "batch", Kind: "Job"}, {Group: "batch", Kind: "CronJob"}, {Kind: "ReplicationController"},
-		{Kind: "PersistentVolumeClaim"},
-		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, {Group: "policy", Kind: "PodDisruptionBudget"},
-	} {
-		if found, err := controllers.Select([]string{ControllerFor(kind)}); err != nil ||
-			found[0].Short != ControllerFor(kind) {
-			t.Errorf("the controller of %s is %q: %v", kind, ControllerFor(kind), err)
-		}
-	}
-	if got := ControllerFor(schema.GroupKind{Group: "example.com", Kind: "Deployment"}); got != "" {
-		t.Errorf("another group's kind has the controller %q", got)
-	}
 }
 
 func TestMissingControllers(t *testing.T) {

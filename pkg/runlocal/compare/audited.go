@@ -91,8 +91,8 @@ func keyOf(controller string, state known, c *change) string {
 		if !r.matches(c) {
 			continue
 		}
-		resource, _ := primary(controller)
-		if r.owner != "" && state.find(resource, c.namespace, c.owner(r.owner)) == nil {
+		kind, _ := keyKind(controller)
+		if r.owner != "" && state.find(kind.GroupResource(), c.namespace, c.owner(r.owner)) == nil {
 			return ""
 		}
 		return r.key(c)

@@ -18,8 +18,7 @@
 //	handler.go   writes of controllers are answered in the place of the API
 //	run.go       Run: its options, and what it begins with; schedule.go plays the inputs, and decides when each key is
 //	             reconciled; timers.go lets time pass while keys wait for timers; answer.go compares what is written
-//	             then; nodes.go tells which nodes are as good as others, primary.go what keys are about, and
-//	             causes.go why they were reconciled
+//	             then; nodes.go tells which nodes are as good as others, and causes.go why keys were reconciled
 //	result.go    Result: what was the same, and what was not
 //	program.go   RunProgram: the same with a program, which cannot be held; programschedule.go decides when its writes
 //	             are due, programanswer.go compares them, programrefused.go judges those that were refused, and

@@ -27,8 +27,11 @@ func deploymentController() Controller {
 		Writes: []schema.GroupResource{
 			{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "replicasets"},
 		},
-		workers: 5,
-		build:   buildDeployment,
+		Keys:            []ObjectKind{{"apps", "Deployment", "deployments"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildDeployment,
 	}
 }
 
@@ -45,13 +48,16 @@ func buildDeployment(ctx context.Context, e environment) (runFunc, error) {
 // replicaSetController mirrors newReplicaSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
 func replicaSetController() Controller {
 	return Controller{
-		Name:    names.ReplicaSetController,
-		Short:   "replicaset",
-		Aliases: []string{"replicaset"},
-		Reads:   []schema.GroupResource{{Group: "apps", Resource: "replicasets"}, {Resource: "pods"}},
-		Writes:  []schema.GroupResource{{Group: "apps", Resource: "replicasets"}, {Resource: "pods"}},
-		workers: 5,
-		build:   buildReplicaSet,
+		Name:            names.ReplicaSetController,
+		Short:           "replicaset",
+		Aliases:         []string{"replicaset"},
+		Reads:           []schema.GroupResource{{Group: "apps", Resource: "replicasets"}, {Resource: "pods"}},
+		Writes:          []schema.GroupResource{{Group: "apps", Resource: "replicasets"}, {Resource: "pods"}},
+		Keys:            []ObjectKind{{"apps", "ReplicaSet", "replicasets"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildReplicaSet,
 	}
 }
 
@@ -76,8 +82,11 @@ func statefulSetController() Controller {
 			{Group: "apps", Resource: "statefulsets"}, {Resource: "pods"},
 			{Resource: "persistentvolumeclaims"}, {Group: "apps", Resource: "controllerrevisions"},
 		},
-		workers: 5,
-		build:   buildStatefulSet,
+		Keys:            []ObjectKind{{"apps", "StatefulSet", "statefulsets"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildStatefulSet,
 	}
 }
 
@@ -103,8 +112,11 @@ func daemonSetController() Controller {
 			{Group: "apps", Resource: "daemonsets"}, {Group: "apps", Resource: "controllerrevisions"},
 			{Resource: "pods"},
 		},
-		workers: 2,
-		build:   buildDaemonSet,
+		Keys:            []ObjectKind{{"apps", "DaemonSet", "daemonsets"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         2,
+		build:           buildDaemonSet,
 	}
 }
 

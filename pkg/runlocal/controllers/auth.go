@@ -27,6 +27,7 @@ func serviceAccountController() Controller {
 		Aliases: []string{"serviceaccount"},
 		Reads:   []schema.GroupResource{{Resource: "namespaces"}, {Resource: "serviceaccounts"}},
 		Writes:  []schema.GroupResource{{Resource: "serviceaccounts"}},
+		Keys:    []ObjectKind{{"", "Namespace", "namespaces"}},
 		workers: 1,
 		build:   buildServiceAccount,
 	}

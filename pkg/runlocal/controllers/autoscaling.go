@@ -48,14 +48,16 @@ func (a Autoscaling) config() kcmconfig.HPAControllerConfiguration {
 func podAutoscalerController() Controller {
 	autoscalers := schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
 	return Controller{
-		Name:    names.HorizontalPodAutoscalerController,
-		Short:   "horizontalpodautoscaling",
-		Aliases: []string{"horizontalpodautoscaling"},
-		Reads:   []schema.GroupResource{autoscalers, {Resource: "pods"}},
-		Writes:  []schema.GroupResource{autoscalers, {Group: "*", Resource: "*/scale"}},
-		Needs:   []Need{NeedsMapper, NeedsScale},
-		workers: 5,
-		build:   buildPodAutoscaler,
+		Name:       names.HorizontalPodAutoscalerController,
+		Short:      "horizontalpodautoscaling",
+		Aliases:    []string{"horizontalpodautoscaling"},
+		Reads:      []schema.GroupResource{autoscalers, {Resource: "pods"}},
+		Writes:     []schema.GroupResource{autoscalers, {Group: "*", Resource: "*/scale"}},
+		Needs:      []Need{NeedsMapper, NeedsScale},
+		Keys:       []ObjectKind{{"autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers"}},
+		MakesReady: true,
+		workers:    5,
+		build:      buildPodAutoscaler,
 	}
 }
 

@@ -15,13 +15,16 @@ import (
 // jobController mirrors newJobController of k8s.io/kubernetes/cmd/kube-controller-manager/app/batch.go.
 func jobController() Controller {
 	return Controller{
-		Name:    names.JobController,
-		Short:   "job",
-		Aliases: []string{"job"},
-		Reads:   []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
-		Writes:  []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
-		workers: 5,
-		build:   buildJob,
+		Name:            names.JobController,
+		Short:           "job",
+		Aliases:         []string{"job"},
+		Reads:           []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
+		Writes:          []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
+		Keys:            []ObjectKind{{"batch", "Job", "jobs"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildJob,
 	}
 }
 
@@ -52,13 +55,16 @@ func (k orphanPodKey) text() string { return k.namespace + "/" + k.value }
 // cronJobController mirrors newCronJobController of k8s.io/kubernetes/cmd/kube-controller-manager/app/batch.go.
 func cronJobController() Controller {
 	return Controller{
-		Name:    names.CronJobController,
-		Short:   "cronjob",
-		Aliases: []string{"cronjob"},
-		Reads:   []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
-		Writes:  []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
-		workers: 5,
-		build:   buildCronJob,
+		Name:            names.CronJobController,
+		Short:           "cronjob",
+		Aliases:         []string{"cronjob"},
+		Reads:           []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
+		Writes:          []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
+		Keys:            []ObjectKind{{"batch", "CronJob", "cronjobs"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildCronJob,
 	}
 }
 
@@ -80,6 +86,7 @@ func ttlAfterFinishedController() Controller {
 		Aliases: []string{"ttl-after-finished"},
 		Reads:   []schema.GroupResource{{Group: "batch", Resource: "jobs"}},
 		Writes:  []schema.GroupResource{{Group: "batch", Resource: "jobs"}},
+		Keys:    []ObjectKind{{"batch", "Job", "jobs"}},
 		workers: 5,
 		build:   buildTTLAfterFinished,
 	}

@@ -25,6 +25,19 @@ const (
 	NeedsScale    Need = "scale client"
 )
 
+// ObjectKind is a kind of objects and its resource.
+type ObjectKind struct{ Group, Kind, Resource string }
+
+// GroupKind returns the group and kind.
+func (k ObjectKind) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: k.Group, Kind: k.Kind}
+}
+
+// GroupResource returns the group and resource.
+func (k ObjectKind) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+}
+
 // Controller is a row of the table. Its slices must not be changed.
 type Controller struct {
 	// Name is kube-controller-manager's, such as "replicaset-controller".
@@ -36,6 +49,14 @@ type Controller struct {
 	// Reads are the resources that it lists and watches; Writes those that it writes, Events left out. Both are empty
 	// for a controller that does not run here.
 	Reads, Writes []schema.GroupResource
+	// Keys are the kinds of the objects that the keys of its queues name. They are nil if keys name something else, and
+	// for controllers of which it has not been asked yet.
+	Keys []ObjectKind
+	// MakesReady is true if no object of the kinds Keys becomes ready without it.
+	MakesReady bool
+	// IndependentKeys is true if a reconcile depends on nothing but the object that its key names and what that owns,
+	// and waits for nothing but the API server.
+	IndependentKeys bool
 	// Needs is what it needs beside a client and informers.
 	Needs []Need
 	// Danger is what it would destroy if it saw only a part of the cluster, such as "deletes pods whose node it does

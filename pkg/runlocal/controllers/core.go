@@ -28,13 +28,16 @@ import (
 // replicationController mirrors newReplicationController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
 func replicationController() Controller {
 	return Controller{
-		Name:    names.ReplicationControllerController,
-		Short:   "replicationcontroller",
-		Aliases: []string{"replicationcontroller"},
-		Reads:   []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
-		Writes:  []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
-		workers: 5,
-		build:   buildReplicationController,
+		Name:            names.ReplicationControllerController,
+		Short:           "replicationcontroller",
+		Aliases:         []string{"replicationcontroller"},
+		Reads:           []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
+		Writes:          []schema.GroupResource{{Resource: "replicationcontrollers"}, {Resource: "pods"}},
+		Keys:            []ObjectKind{{"", "ReplicationController", "replicationcontrollers"}},
+		MakesReady:      true,
+		IndependentKeys: true,
+		workers:         5,
+		build:           buildReplicationController,
 	}
 }
 

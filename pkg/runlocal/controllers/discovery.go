@@ -21,6 +21,7 @@ func endpointsController() Controller {
 		Aliases: []string{"endpoint"},
 		Reads:   []schema.GroupResource{{Resource: "services"}, {Resource: "pods"}, {Resource: "endpoints"}},
 		Writes:  []schema.GroupResource{{Resource: "endpoints"}},
+		Keys:    []ObjectKind{{"", "Service", "services"}},
 		workers: 5,
 		build:   buildEndpoints,
 	}
@@ -56,6 +57,7 @@ func endpointSliceController() Controller {
 			// Of Services without topology hints.
 			"Can't get CPU or zone information for node", "Insufficient node info for topology hints",
 		},
+		Keys:    []ObjectKind{{"", "Service", "services"}},
 		workers: 5,
 		build:   buildEndpointSlice,
 	}

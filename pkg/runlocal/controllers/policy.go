@@ -35,10 +35,12 @@ func disruptionController() Controller {
 			{Resource: "replicationcontrollers"}, {Group: "apps", Resource: "replicasets"},
 			{Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "statefulsets"},
 		},
-		Writes:  []schema.GroupResource{{Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "pods"}},
-		Needs:   []Need{NeedsMapper, NeedsScale},
-		workers: 1,
-		build:   buildDisruption,
+		Writes:     []schema.GroupResource{{Group: "policy", Resource: "poddisruptionbudgets"}, {Resource: "pods"}},
+		Needs:      []Need{NeedsMapper, NeedsScale},
+		Keys:       []ObjectKind{{"policy", "PodDisruptionBudget", "poddisruptionbudgets"}},
+		MakesReady: true,
+		workers:    1,
+		build:      buildDisruption,
 	}
 }
 

@@ -38,6 +38,7 @@ func resourceQuotaController() Controller {
 		},
 		Writes:  []schema.GroupResource{{Resource: "resourcequotas"}},
 		Needs:   []Need{NeedsMetadata, NeedsMapper},
+		Keys:    []ObjectKind{{"", "ResourceQuota", "resourcequotas"}},
 		workers: 5,
 		build: func(ctx context.Context, e environment) (runFunc, error) {
 			return buildResourceQuota(ctx, e, quotaResync)

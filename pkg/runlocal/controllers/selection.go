@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -121,6 +122,31 @@ func Without(args []string, out []Controller) []string {
 		}
 	}
 	return rest
+}
+
+// runningTable is what running returns, made once: For and ByShort are called for each object.
+var runningTable = sync.OnceValue(running)
+
+// For returns the controller without which objects of a kind do not become ready; false for kinds that have none.
+func For(kind schema.GroupKind) (Controller, bool) {
+	return findRunning(func(c *Controller) bool {
+		return c.MakesReady && slices.ContainsFunc(c.Keys, func(k ObjectKind) bool { return k.GroupKind() == kind })
+	})
+}
+
+// ByShort returns the controller with that short name; false if none that runs here has it.
+func ByShort(short string) (Controller, bool) {
+	return findRunning(func(c *Controller) bool { return c.Short == short })
+}
+
+func findRunning(is func(*Controller) bool) (Controller, bool) {
+	table := runningTable()
+	for i := range table {
+		if is(&table[i]) {
+			return table[i], true
+		}
+	}
+	return Controller{}, false
 }
 
 // findController returns the controller of that name or alias.

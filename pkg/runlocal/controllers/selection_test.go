@@ -348,3 +348,44 @@ func TestReadVersions(t *testing.T) {
 		}
 	}
 }
+
+func TestFor(t *testing.T) {
+	for _, tt := range []struct {
+		kind  schema.GroupKind
+		short string // empty: none
+	}{
+		{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "deployment"},
+		{schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, "replicaset"},
+		{schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, "statefulset"},
+		{schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, "daemonset"},
+		{schema.GroupKind{Group: "batch", Kind: "Job"}, "job"}, // not ttl-after-finished, which deletes it
+		{schema.GroupKind{Group: "batch", Kind: "CronJob"}, "cronjob"},
+		{schema.GroupKind{Kind: "ReplicationController"}, "replicationcontroller"},
+		{schema.GroupKind{Kind: "PersistentVolumeClaim"}, "persistentvolume-binder"},
+		{schema.GroupKind{Kind: "PersistentVolume"}, "persistentvolume-binder"},
+		{schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "horizontalpodautoscaling"},
+		{schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}, "disruption"},
+		{schema.GroupKind{Kind: "Service"}, ""}, // it is ready without its endpoints
+		{schema.GroupKind{Group: "example.com", Kind: "Deployment"}, ""},
+	} {
+		c, ok := For(tt.kind)
+		if c.Short != tt.short || ok != (tt.short != "") {
+			t.Errorf("the controller of %s is %q, want %q", tt.kind, c.Short, tt.short)
+		}
+		if same, found := ByShort(tt.short); found != ok || same.Name != c.Name {
+			t.Errorf("the controller %q is %q", tt.short, same.Name)
+		}
+	}
+}
+
+// TestKeysAreRead: the objects that keys name are among those that the controller reads.
+func TestKeysAreRead(t *testing.T) {
+	for _, c := range All() {
+		every := slices.Contains(c.Reads, schema.GroupResource{Group: "*", Resource: "*"})
+		for _, k := range c.Keys {
+			if !every && !slices.Contains(c.Reads, k.GroupResource()) {
+				t.Errorf("%s has keys of %s, which it does not read", c.Name, k.GroupResource())
+			}
+		}
+	}
+}

@@ -37,6 +37,8 @@ func volumeBinder() Controller {
 			// Pods recycle volumes.
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"},
 		},
+		Keys:              []ObjectKind{{"", "PersistentVolumeClaim", "persistentvolumeclaims"}, {"", "PersistentVolume", "persistentvolumes"}},
+		MakesReady:        true,
 		ClusterScopedWork: true,
 		workers:           1, // for each of the two queues; upstream has no option
 		build:             buildVolumeBinder(binderSyncPeriod),

@@ -90,15 +90,13 @@ func (w *Write) Accepted() bool { return w.Message == "" && w.Code < 400 }
 // Refused reports whether the API server would refuse the write to the controller, too, as far as is known.
 func (w *Write) Refused() bool { return !w.Accepted() && !w.NotPermitted && !w.NotSupported }
 
-// controllerOf is the short name of the controller that is tried for objects of a kind; empty if none is. Those are
-// left out whose reconcile does not depend on the object alone, or waits for others than the API server.
+// controllerOf returns the short name of the controller that is tried for objects of a kind; empty if none is.
 func controllerOf(kind schema.GroupKind) string {
-	switch kind.String() {
-	case "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "CronJob.batch",
-		"ReplicationController":
-		return runlocal.ControllerFor(kind)
+	c, ok := controllers.For(kind)
+	if !ok || !c.IndependentKeys {
+		return ""
 	}
-	return ""
+	return c.Short
 }
 
 // CanTry reports whether objects of a kind can be tried.

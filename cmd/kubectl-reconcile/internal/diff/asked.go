@@ -175,11 +175,11 @@ func (a asked) inCopy(copied *seed.Copy) []plan.ObjectID {
 // notRun is the error of an object that was asked for by its name or kind, and whose controller does not run.
 func notRun(a asked, skipped []controllers.SkippedController) error {
 	for _, t := range slices.Concat(a.targets, a.kinds) {
-		short := runlocal.ControllerFor(t.Kind.GroupKind())
+		of, ok := controllers.For(t.Kind.GroupKind())
 		for _, c := range skipped {
-			if short != "" && c.Short == short {
+			if ok && c.Short == of.Short {
 				return fmt.Errorf("the controller of %s, %s, does not run here: %s",
-					strings.ToLower(t.Kind.Kind), short, c.Reason)
+					strings.ToLower(t.Kind.Kind), c.Short, c.Reason)
 			}
 		}
 	}
