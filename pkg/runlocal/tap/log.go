@@ -114,7 +114,8 @@ func orElse(text, otherwise string) string {
 
 // init appends handleError to utilruntime.ErrorHandlers: upstream has no other way to observe errors that controllers
 // report without their logger. The list is global and is read without a lock, by the goroutines of any client or server
-// of the process: later than here it could not be written safely.
+// of the process: later than here, such as by New, it could not be written safely. So this is the one init of the
+// project.
 func init() {
 	utilruntime.ErrorHandlers = append(utilruntime.ErrorHandlers, handleError)
 }

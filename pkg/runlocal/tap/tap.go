@@ -132,8 +132,7 @@ type Tap struct {
 	informers   []*informer
 }
 
-// New returns a Tap. The first Tap of a process adds a handler to utilruntime.ErrorHandlers, which no lock guards: it
-// must be made before goroutines that may report errors there are started, those of an API server included.
+// New returns a Tap.
 func New(o Options) *Tap {
 	t := &Tap{
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
