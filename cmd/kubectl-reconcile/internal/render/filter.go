@@ -223,8 +223,8 @@ func stem(r *trace.Request) string {
 	return r.Name
 }
 
-// isHidden reports whether an event is left out because its controller is one of BlocksOptions.Aside. API Events that
-// such a controller records are not.
+// isHidden reports whether an event is left out because its controller is one of BlocksOptions.VerboseOnly. API
+// Events that such a controller records are not.
 func (b *Blocks) isHidden(e *trace.Event) bool {
 	if !b.brief() || !slices.Contains(b.o.VerboseOnly, e.Controller) {
 		return false
