@@ -222,8 +222,14 @@ func TestNotARecording(t *testing.T) {
 			}
 		})
 	}
-	if !replay.IsRecording(file) || replay.IsRecording([]byte("apiVersion: v1")) || replay.IsRecording(file[:10]) {
-		t.Error("IsRecording is wrong")
+	other := append(bytes.Clone(file[:8]), "what a frame of another program has, which is longer"...)
+	for begin, want := range map[string]bool{
+		string(file): true, string(file[:10]): true, string(file[:4]): true, string(file[:3]): false, "": false,
+		"apiVersion: v1": false, string(other): false,
+	} {
+		if replay.IsRecording([]byte(begin)) != want {
+			t.Errorf("IsRecording(%q) is not %t", begin[:min(len(begin), 40)], want)
+		}
 	}
 }
 

@@ -127,10 +127,10 @@ func closerOf(r io.Reader) func() error {
 
 // openFile returns the source that a regular file has.
 func openFile(f file, size int64) (replay.Source, error) {
-	start := make([]byte, 4)
-	if n, err := f.ReadAt(start, 0); err != nil && !errors.Is(err, io.EOF) {
+	begin := make([]byte, recordingBegin)
+	if n, err := f.ReadAt(begin, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
-	} else if beginsRecording(start[:n]) {
+	} else if replay.IsRecording(begin[:n]) {
 		return replay.Open(f, size, replay.ReaderOptions{})
 	}
 	return openReader(f.ctx, f)
@@ -139,22 +139,16 @@ func openFile(f file, size int64) (replay.Source, error) {
 // openReader returns the source that a reader has.
 func openReader(ctx context.Context, r io.Reader) (replay.Source, error) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
-	start, err := buffered.Peek(1)
+	begin, err := buffered.Peek(recordingBegin)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if len(start) > 0 && start[0] == recordingStart {
-		if start, _ = buffered.Peek(4); beginsRecording(start) { // ends short if the input does
-			return replay.NewStreamReader(buffered, replay.ReaderOptions{})
-		}
+	if replay.IsRecording(begin) {
+		return replay.NewStreamReader(buffered, replay.ReaderOptions{})
 	}
 	return imports.Open(ctx, buffered)
 }
 
-// recordingStart is the first byte of a recording.
-const recordingStart = 0x50
-
-// beginsRecording reports whether an input begins as recordings do: with a skippable frame of zstd of the first kind.
-func beginsRecording(start []byte) bool {
-	return string(start) == string([]byte{recordingStart, 0x2a, 0x4d, 0x18})
-}
+// recordingBegin is how many bytes are looked at to tell a recording from imports: what begins as a recording and is
+// none is reported as a recording that cannot be read.
+const recordingBegin = 4
