@@ -233,7 +233,7 @@ func TestNotARecording(t *testing.T) {
 	}
 }
 
-// TestWhole reads a recording with nothing but zstd: all frames are valid, and the records come out.
+// TestWholeFileIsZstd reads a recording with nothing but zstd: all frames are valid, and the records come out.
 func TestWholeFileIsZstd(t *testing.T) {
 	records := random(1, 100)
 	file, _ := write(t, records, replay.WriterOptions{}, 10)

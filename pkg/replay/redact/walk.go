@@ -103,7 +103,7 @@ func (w *walk) value(p place) error {
 	}
 }
 
-// bytesKeys are the fields of built-in kinds that rules may name and that hold bytes.
+// isBytesKey reports whether a key is that of a field of built-in kinds that rules may name and that holds bytes.
 func isBytesKey(key string) bool { return key == "binaryData" || key == "caBundle" }
 
 // member returns the place of a member of an object.

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// shardSession is loneSession for controllers that have to do with these namespaces only; "" is none.
+// shardSession is bareSession for controllers that have to do with these namespaces only; "" is none.
 func shardSession(t *testing.T, namespaces ...string) *session {
 	t.Helper()
 	keep := func(namespace string) bool { return slices.Contains(namespaces, namespace) }
