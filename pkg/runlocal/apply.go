@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,26 +53,12 @@ func suffix(group string) string {
 	return "." + group
 }
 
-// UnknownKindError is the error of a kind that the API does not serve.
-type UnknownKindError struct {
-	Kind schema.GroupVersionKind
-	// Known are the kinds that the API serves, such as "apps/v1 Deployment".
-	Known []string
-}
-
-// Error implements error.
-func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
-}
-
-// Name returns the kind as those of Known.
-func (e *UnknownKindError) Name() string { return e.Kind.GroupVersion().String() + " " + e.Kind.Kind }
-
 // Apply creates the objects as their author: those that others need first, and the others when, in the sandbox,
 // admission and the controllers have seen those, and quotas are enforced; else in the order given. Objects that exist
 // already are applied (server-side). Objects without a namespace go to the one given. What the server alone sets (uid,
 // resourceVersion, managedFields and the like) is left out. An object that is refused does not hinder the others: the
-// error joins one error for each, which names it. After an *UncountedQuotaError nothing else is applied.
+// error joins one error for each, which names it; a kind that is not served is a *cluster.UnknownKindError. After an
+// *UncountedQuotaError nothing else is applied.
 func (s *Session) Apply(ctx context.Context, namespace string, manifests []Manifest) ([]Applied, error) {
 	return s.ApplyWith(ctx, namespace, manifests, createOrApply)
 }
@@ -142,22 +126,22 @@ func (s *Session) EnsureNamespace(ctx context.Context, name string) error {
 
 func (s *Session) applyOne(ctx context.Context, namespace string, m Manifest, write WriteFunc) (Applied, error) {
 	obj := withoutServerFields(m.Object)
-	mapping, err := s.mapping(obj.GroupVersionKind())
+	kind, err := s.kind(ctx, obj.GroupVersionKind())
 	if err != nil {
 		return Applied{}, err
 	}
-	var client dynamic.ResourceInterface = s.dynamic.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+	var client dynamic.ResourceInterface = s.dynamic.Resource(kind.GVR())
+	if kind.Namespaced {
 		if obj.GetNamespace() == "" {
 			obj.SetNamespace(namespace)
 		}
-		client = s.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
+		client = s.dynamic.Resource(kind.GVR()).Namespace(obj.GetNamespace())
 	}
 	result, err := write(ctx, client, obj)
 	if err != nil {
 		return Applied{}, refusal(err, obj)
 	}
-	return Applied{mapping.GroupVersionKind, mapping.Resource, result.GetNamespace(), result.GetName()}, nil
+	return Applied{kind.GroupVersionKind, kind.GVR(), result.GetNamespace(), result.GetName()}, nil
 }
 
 // createOrApply creates an object, or applies it (server-side) if it exists.
@@ -182,33 +166,4 @@ func withoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructu
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	return out
-}
-
-// mapping finds the resource of a kind, and reads the kinds again if it is not known: it may just have been defined.
-func (s *Session) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if !meta.IsNoMatchError(err) {
-		return mapping, err
-	}
-	s.mapper.Reset()
-	if mapping, err = s.mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-		return nil, &UnknownKindError{Kind: kind, Known: s.kinds()}
-	}
-	return mapping, err
-}
-
-// kinds lists the kinds that the API serves; nil if they cannot be read.
-func (s *Session) kinds() []string {
-	lists, err := s.discovery.ServerPreferredResources()
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, list := range lists {
-		for _, r := range list.APIResources {
-			out = append(out, list.GroupVersion+" "+r.Kind)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -61,9 +61,7 @@ func (s *Session) established(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.mapper.Reset()
-	_, err = s.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-	return err == nil, nil
+	return s.servesAll(ctx, schema.GroupKind{Group: group, Kind: kind}), nil
 }
 
 // hasCondition reports whether the object's condition of that type is true.

@@ -118,12 +118,16 @@ func (s *Session) findUndecodable(ctx context.Context, e *CacheError) {
 		if !errors.As(l.Err, &undecodable) {
 			continue
 		}
-		resource, err := s.mapper.ResourceFor(l.Resource.WithVersion(""))
+		kinds, err := s.knownKinds(ctx)
+		if err != nil {
+			continue
+		}
+		kind, err := kinds.Resolve(l.Resource.String())
 		if err != nil {
 			continue
 		}
 		list := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
-			return s.dynamic.Resource(resource).List(ctx, o)
+			return s.dynamic.Resource(kind.GVR()).List(ctx, o)
 		}))
 		_ = list.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 			text, err := runtime.Encode(unstructured.UnstructuredJSONScheme, obj)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -209,12 +208,8 @@ func (s *Session) finishCopy(ctx context.Context, c *seed.Copy) error {
 		return nil
 	}
 	// What is not served by then is not served at all, such as a kind whose name another one has.
-	_ = wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(context.Context) (bool, error) {
-		s.mapper.Reset()
-		return !slices.ContainsFunc(defined, func(kind schema.GroupKind) bool {
-			_, err := s.mapper.RESTMapping(kind)
-			return err != nil
-		}), nil
+	_ = wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		return s.servesAll(ctx, defined...), nil
 	})
 	return ctx.Err()
 }

@@ -7,6 +7,7 @@
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need;
 //	              kubectlapply.go writes them as `kubectl apply` does
+//	kinds.go      which kinds the API serves
 //	hold.go       HoldKeys, ReleaseKey: what is reconciled, and when, is decided one key at a time
 //	copy.go       what changes in a session that begins with a copy of a cluster
 //	settled.go    Settled, WaitSettled; waitready.go WaitReady; goal.go waits for one goal of several

@@ -9,15 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
@@ -101,12 +99,12 @@ type Session struct {
 	collector     atomic.Pointer[controllers.CollectorView] // as last reported; nil before
 	countsQuotas  bool                                      // one of the controllers sets the status of quotas
 
-	discovery discovery.CachedDiscoveryInterface
-	mapper    *restmapper.DeferredDiscoveryRESTMapper
-	dynamic   dynamic.Interface
+	kinds   atomic.Pointer[cluster.Kinds] // as they were last read; nil before
+	dynamic dynamic.Interface
 	// reader is dynamic without warnings, for reads that are no request of the user.
 	reader dynamic.Interface
-	judges atomic.Pointer[clusterReader] // nil until it is first needed
+	// judged reads what is needed to judge an object, as the commands do that read a cluster.
+	judged *cluster.Reader
 }
 
 // Start starts a session and returns when the API serves, the caches of all controllers are filled and their workers
@@ -175,12 +173,10 @@ func (s *Session) clients(warnings rest.WarningHandler) error {
 	if warnings != nil {
 		config.WarningHandler = warnings
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
+	var err error
+	if s.judged, err = cluster.NewReader(s.Config()); err != nil {
 		return fmt.Errorf("making a client of the API: %w", err)
 	}
-	s.discovery = memory.NewMemCacheClient(client)
-	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(s.discovery)
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("making a client of the API: %w", err)
 	}

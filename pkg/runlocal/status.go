@@ -70,7 +70,7 @@ func (j *judging) add(ctx context.Context, a Applied, obj *unstructured.Unstruct
 		GroupVersionKind: a.Kind, Resource: a.Resource.Resource, Namespaced: a.Namespace != "", HasStatus: true,
 	}
 	facts := treestatus.FactsOf(&kind, obj, nil)
-	if facts.Unreported() && !j.session.hasStatus(ctx, a.Resource) {
+	if facts.Unreported() && !j.session.hasStatus(ctx, a.Kind) {
 		kind.HasStatus = false
 		facts = treestatus.FactsOf(&kind, obj, nil)
 	}
@@ -88,42 +88,18 @@ func (j *judging) routes(ctx context.Context) error {
 	if len(j.routed) == 0 {
 		return nil
 	}
-	reader, err := j.session.clusterReader(ctx)
+	kinds, err := j.session.knownKinds(ctx)
 	if err != nil {
 		return err
 	}
 	// What is not known is not held against them.
-	judged, _ := treestatus.JudgeRouted(ctx, reader.Reader, reader.kinds, j.routed, false)
+	judged, _ := treestatus.JudgeRouted(ctx, j.session.judged, kinds, j.routed, false)
 	for i, r := range j.routed {
 		if facts := judged[r.UID]; facts != nil {
 			j.objects[j.at[i]].Status = facts.Status
 		}
 	}
 	return ctx.Err()
-}
-
-// clusterReader reads as the commands do that judge a cluster. Its kinds are those that were served when it was made.
-type clusterReader struct {
-	*cluster.Reader
-	kinds *cluster.Kinds
-}
-
-// clusterReader returns the session's, which it makes when it is first needed.
-func (s *Session) clusterReader(ctx context.Context) (*clusterReader, error) {
-	if made := s.judges.Load(); made != nil {
-		return made, nil
-	}
-	reader, err := cluster.NewReader(s.Config())
-	if err != nil {
-		return nil, fmt.Errorf("making a client of the API: %w", err)
-	}
-	kinds, err := cluster.Discover(ctx, s.Config())
-	if err != nil {
-		return nil, fmt.Errorf("reading the kinds of the API: %w", err)
-	}
-	made := &clusterReader{reader, kinds}
-	s.judges.Store(made)
-	return made, nil
 }
 
 // Others lists all objects of the resources, of all namespaces, that are not among those applied, and judges each.
@@ -168,16 +144,14 @@ func (s *Session) eachOf(ctx context.Context, r schema.GroupVersionResource,
 	})
 }
 
-// hasStatus reports whether objects of the resource have a status to report, as far as is known: it has the subresource
+// hasStatus reports whether objects of a kind have a status to report, as far as is known: it has the subresource
 // status, or its schema declares one.
-func (s *Session) hasStatus(ctx context.Context, resource schema.GroupVersionResource) bool {
-	served, err := s.discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
-	if err != nil || slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool {
-		return r.Name == resource.Resource+"/status"
-	}) {
+func (s *Session) hasStatus(ctx context.Context, of schema.GroupVersionKind) bool {
+	kind, err := s.kind(ctx, of)
+	if err != nil || kind.HasStatus {
 		return true
 	}
-	definition, err := s.reader.Resource(crdResource).Get(ctx, resource.GroupResource().String(), metav1.GetOptions{})
+	definition, err := s.reader.Resource(crdResource).Get(ctx, kind.GroupResource().String(), metav1.GetOptions{})
 	if err != nil {
 		return false
 	}
@@ -185,7 +159,7 @@ func (s *Session) hasStatus(ctx context.Context, resource schema.GroupVersionRes
 	return slices.ContainsFunc(versions, func(v any) bool {
 		version, _ := v.(map[string]any)
 		_, declared, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status")
-		return declared && version["name"] == resource.Version
+		return declared && version["name"] == kind.Version
 	})
 }
 

@@ -303,18 +303,38 @@ func discoveryFailure(err error) string {
 	return err.Error()
 }
 
-// UnknownKindError means that no kind has the name.
+// UnknownKindError means that no kind has the name that was to be resolved, or that the kind of a manifest is not
+// served.
 type UnknownKindError struct {
-	// Name is the name that was to be resolved.
+	// Name is the name that was to be resolved; of a manifest, the version and kind: "apps/v1 Deployment".
 	Name string
+	// Kind is that of a manifest; empty if a name was to be resolved.
+	Kind schema.GroupVersionKind
 	// Known are all names that can be resolved, for suggestions: plural, singular and short names and categories,
-	// sorted.
+	// sorted; for the kind of a manifest, the versions and kinds.
 	Known []string
 	// Incomplete are the groups for which discovery failed: the kind may be in one of them.
 	Incomplete []Incomplete
 }
 
-func (e *UnknownKindError) Error() string { return fmt.Sprintf("no kind %q is served", e.Name) }
+func (e *UnknownKindError) Error() string {
+	if e.Kind.Kind != "" {
+		return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
+	}
+	return fmt.Sprintf("no kind %q is served", e.Name)
+}
+
+// Unknown returns the error of the kind of a manifest that Lookup does not find.
+func (k *Kinds) Unknown(kind schema.GroupVersionKind) *UnknownKindError {
+	name := func(gvk schema.GroupVersionKind) string { return gvk.GroupVersion().String() + " " + gvk.Kind }
+	out := &UnknownKindError{Name: name(kind), Kind: kind, Incomplete: k.Incomplete()}
+	for i := range k.preferred {
+		out.Known = append(out.Known, name(k.preferred[i].GroupVersionKind))
+	}
+	slices.Sort(out.Known)
+	out.Known = slices.Compact(out.Known)
+	return out
+}
 
 // Resolve returns the kind for a name as kubectl does: by plural, singular or short name, or by kind, alone or as
 // NAME.GROUP or NAME.VERSION.GROUP; a prefix of the group is enough. Of several kinds the first in the server's order
@@ -379,11 +399,7 @@ func fullNames(k *Kind) []string { return []string{k.Resource, k.singular()} }
 
 // singular returns the server's singular name, or a guess for old and aggregated servers, which may have none.
 func (k *Kind) singular() string {
-	if k.Singular != "" {
-		return k.Singular
-	}
-	_, guess := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
-	return guess.Resource
+	return cmp.Or(k.Singular, strings.ToLower(k.Kind))
 }
 
 func shortNames(k *Kind) []string { return k.ShortNames }

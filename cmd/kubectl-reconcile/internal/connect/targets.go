@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -244,7 +243,7 @@ func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	case err != nil:
 		return Target{}, err
 	case !ok:
-		return Target{}, unknownKind(gvk, kinds)
+		return Target{}, kinds.Unknown(gvk)
 	}
 	namespace := c.Namespace
 	if own := m.Object.GetNamespace(); own != "" && kind.Namespaced {
@@ -254,15 +253,6 @@ func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 		namespace = own
 	}
 	return NewTarget(kind, namespace, name), nil
-}
-
-// unknownKind returns the error of a kind that is not served, named by its group and version as in a file.
-func unknownKind(gvk schema.GroupVersionKind, kinds *cluster.Kinds) error {
-	out := &cluster.UnknownKindError{Name: gvk.GroupVersion().String() + " " + gvk.Kind, Incomplete: kinds.Incomplete()}
-	for _, kind := range kinds.All() {
-		out.Known = append(out.Known, kind.GroupVersion().String()+" "+kind.Kind)
-	}
-	return out
 }
 
 // FieldSelector returns the field selector of the object that the target names; other if it names none.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -60,8 +61,8 @@ func withManifestHints(err error) error {
 		if strings.Contains(e.Error(), `: namespaces "`) && apierrors.IsNotFound(e) {
 			errs[i] = cli.WithHint(e, "-n NAME creates the namespace, or put it among the files")
 		}
-		if unknown := (*runlocal.UnknownKindError)(nil); errors.As(e, &unknown) {
-			errs[i] = cli.WithHint(e, cli.Suggestion(unknown.Name(), unknown.Known,
+		if unknown := (*cluster.UnknownKindError)(nil); errors.As(e, &unknown) {
+			errs[i] = cli.WithHint(e, cli.Suggestion(unknown.Name, unknown.Known,
 				"kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"))
 		}
 		if uncounted := (*runlocal.UncountedQuotaError)(nil); errors.As(e, &uncounted) {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
@@ -89,10 +89,8 @@ func TestLateHint(t *testing.T) {
 }
 
 func TestErrorHints(t *testing.T) {
-	unknown := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1",
-		Kind: "Deploymnt"}, Known: []string{"apps/v1 Deployment", "v1 Pod"}}
-	foreign := &runlocal.UnknownKindError{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1",
-		Kind: "Gadget"}, Known: []string{"apps/v1 Deployment", "v1 Pod"}}
+	unknown := &cluster.UnknownKindError{Name: "apps/v1 Deploymnt", Known: []string{"apps/v1 Deployment", "v1 Pod"}}
+	foreign := &cluster.UnknownKindError{Name: "example.com/v1 Gadget", Known: []string{"apps/v1 Deployment", "v1 Pod"}}
 	taken := &net.OpError{Op: "listen", Err: &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}}
 	definition := "kinds that are no part of Kubernetes need their CustomResourceDefinition among the files"
 	for _, tt := range []struct {
