@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -107,7 +106,7 @@ func (s *streams) of(o *object, resource string) *replay.Stream {
 		stream.ShortNames, stream.Categories = d.shortNames, d.categories
 	}
 	if stream.Resource == "" {
-		stream.Resource = pluralOf(o.gvk)
+		stream.Resource = cluster.GuessResource(o.gvk.Kind)
 	}
 	if s.numbers == nil {
 		s.numbers = map[schema.GroupVersionKind]*replay.Stream{}
@@ -152,54 +151,9 @@ func (s *streams) define(o *object) {
 	}
 }
 
-// pluralOf returns the plural name of a kind, which is guessed as Kubernetes' own tools do, except that a y after a
-// vowel stays, as in gateways.
-func pluralOf(kind schema.GroupVersionKind) string {
-	singular := strings.ToLower(kind.Kind)
-	if before := strings.TrimSuffix(singular, "y"); before != singular && strings.TrimRight(before, "aeou") != before {
-		return singular + "s"
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	return plural.Resource
-}
-
 // isNamespaced reports whether a kind is namespaced: for Kubernetes' own kinds it is known, else an object in a
 // namespace says it.
 func isNamespaced(kind schema.GroupKind, namespace string) bool {
-	kinds, known := clusterScoped[kind.Group]
-	if !known {
-		return namespace != ""
-	}
-	return !slices.Contains(kinds, kind.Kind)
-}
-
-// clusterScoped has Kubernetes' own groups, with those of their kinds that are not in namespaces.
-var clusterScoped = map[string][]string{
-	"": {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
-	"admissionregistration.k8s.io": {
-		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-	},
-	"apiextensions.k8s.io":         {"CustomResourceDefinition"},
-	"apiregistration.k8s.io":       {"APIService"},
-	"apps":                         nil,
-	"autoscaling":                  nil,
-	"batch":                        nil,
-	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
-	"coordination.k8s.io":          nil,
-	"discovery.k8s.io":             nil,
-	"events.k8s.io":                nil,
-	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-	"internal.apiserver.k8s.io":    {"StorageVersion"},
-	"lifecycle.k8s.io":             nil,
-	"networking.k8s.io":            {"IPAddress", "IngressClass", "ServiceCIDR"},
-	"node.k8s.io":                  {"RuntimeClass"},
-	"policy":                       nil,
-	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "ResourceSlice"},
-	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io": {
-		"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass",
-	},
-	"storagemigration.k8s.io": {"StorageVersionMigration"},
+	namespaced, known := cluster.IsNamespaced(kind)
+	return namespaced || !known && namespace != ""
 }

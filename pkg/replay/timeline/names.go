@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -37,8 +38,8 @@ func namesOf(s *replay.Stream) []string {
 	if s.Singular != "" && s.Singular != kind {
 		out = append(out, s.Singular)
 	}
-	if short := shortNames[kind]; len(s.ShortNames) == 0 && short.group == s.Group {
-		out = append(out, short.names...)
+	if len(s.ShortNames) == 0 {
+		out = append(out, cluster.ShortNames(s.GVK().GroupKind())...)
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
@@ -66,48 +67,7 @@ func isKind(name, apiVersion, kind string) bool {
 	if err != nil || kind == "" {
 		return false
 	}
-	lower := strings.ToLower(kind)
-	plural := lower + "s"
-	switch {
-	case strings.HasSuffix(lower, "s"):
-		plural = lower + "es"
-	case strings.HasSuffix(lower, "y") && !strings.HasSuffix(lower, "ey"):
-		plural = strings.TrimSuffix(lower, "y") + "ies"
-	}
-	return matchesKind(name, &replay.Stream{Group: gv.Group, Version: gv.Version, Kind: kind, Resource: plural})
-}
-
-type shortName struct {
-	group string
-	names []string
-}
-
-// shortNames are those of kinds of the API, by kind in lower case.
-var shortNames = map[string]shortName{
-	"certificatesigningrequest": {"certificates.k8s.io", []string{"csr"}},
-	"configmap":                 {"", []string{"cm"}},
-	"cronjob":                   {"batch", []string{"cj"}},
-	"customresourcedefinition":  {"apiextensions.k8s.io", []string{"crd", "crds"}},
-	"daemonset":                 {"apps", []string{"ds"}},
-	"deployment":                {"apps", []string{"deploy"}},
-	"endpoints":                 {"", []string{"ep"}},
-	"event":                     {"", []string{"ev"}},
-	"horizontalpodautoscaler":   {"autoscaling", []string{"hpa"}},
-	"ingress":                   {"networking.k8s.io", []string{"ing"}},
-	"limitrange":                {"", []string{"limits"}},
-	"namespace":                 {"", []string{"ns"}},
-	"networkpolicy":             {"networking.k8s.io", []string{"netpol"}},
-	"node":                      {"", []string{"no"}},
-	"persistentvolume":          {"", []string{"pv"}},
-	"persistentvolumeclaim":     {"", []string{"pvc"}},
-	"pod":                       {"", []string{"po"}},
-	"poddisruptionbudget":       {"policy", []string{"pdb"}},
-	"priorityclass":             {"scheduling.k8s.io", []string{"pc"}},
-	"replicaset":                {"apps", []string{"rs"}},
-	"replicationcontroller":     {"", []string{"rc"}},
-	"resourcequota":             {"", []string{"quota"}},
-	"service":                   {"", []string{"svc"}},
-	"serviceaccount":            {"", []string{"sa"}},
-	"statefulset":               {"apps", []string{"sts"}},
-	"storageclass":              {"storage.k8s.io", []string{"sc"}},
+	return matchesKind(name, &replay.Stream{
+		Group: gv.Group, Version: gv.Version, Kind: kind, Resource: cluster.GuessResource(kind),
+	})
 }

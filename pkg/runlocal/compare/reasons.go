@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
 // Deletions name no one. The functions below report whether a controller has a reason for one, by what it knows.
@@ -25,13 +27,13 @@ func standingOwner(state known, c *change) fields {
 	return owner
 }
 
-// ownerResource returns the resource of an owner that is one of upstream's workloads.
+// ownerResource returns the resource of an owner.
 func ownerResource(ref fields) schema.GroupResource {
 	group, _, grouped := strings.Cut(ref.text("apiVersion"), "/")
 	if !grouped {
 		group = ""
 	}
-	return schema.GroupResource{Group: group, Resource: strings.ToLower(ref.text("kind")) + "s"}
+	return schema.GroupResource{Group: group, Resource: cluster.GuessResource(ref.text("kind"))}
 }
 
 // wantsFewerPods reports whether the owner has more pods than it wants.

@@ -10,7 +10,6 @@ import (
 	"sort"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -150,12 +149,11 @@ func definedResources(files []File) map[schema.GroupKind]string {
 	return out
 }
 
-// kindOf returns the kind of an object of a file. The plural names of built-in kinds follow a rule.
+// kindOf returns the kind of an object of a file.
 func kindOf(obj *unstructured.Unstructured, defined map[schema.GroupKind]string) cluster.Kind {
 	gvk := obj.GroupVersionKind()
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return cluster.Kind{
-		GroupVersionKind: gvk, Resource: cmp.Or(defined[gvk.GroupKind()], plural.Resource),
+		GroupVersionKind: gvk, Resource: cmp.Or(defined[gvk.GroupKind()], cluster.GuessResource(gvk.Kind)),
 		Namespaced: obj.GetNamespace() != "",
 	}
 }
@@ -185,13 +183,13 @@ func (r *reading) noteAbsentOwners() {
 		}
 	}
 	for of, n := range absent {
-		plural, _ := meta.UnsafeGuessKindToResource(of.WithVersion(""))
+		resource := cluster.GuessResource(of.Kind)
 		kind := cluster.Kind{
-			GroupVersionKind: of.WithVersion(""), Resource: plural.Resource, Namespaced: of.namespace != "",
+			GroupVersionKind: of.WithVersion(""), Resource: resource, Namespaced: of.namespace != "",
 		}
 		r.absent = append(r.absent, Root{Kind: kind, Namespace: of.namespace, Name: of.name})
 		r.leaveOut(LeftOut{
-			Group: of.Group, Resource: plural.Resource, Name: of.name, Objects: n, Reason: ReasonOwner,
+			Group: of.Group, Resource: resource, Name: of.name, Objects: n, Reason: ReasonOwner,
 			Message: fmt.Sprintf("it owns %d of the objects and is not among them: it counts as there", n),
 		})
 	}

@@ -2,7 +2,7 @@
 //
 // moment.go opens them and says which moment it is (input.go), notes.go what they do not have. What is read of
 // them is served by pkg/runlocal/playback (server.go); guard.go answers the requests for what was not recorded, which
-// may be of the kinds that a cluster has in any case (usual.go). objects.go has the objects for who needs no API, as
+// may be of the kinds that a cluster has in any case. objects.go has the objects for who needs no API, as
 // completion does: source.go, and notable.go, which finds moments.
 package moment
 
@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -54,7 +55,7 @@ func serveAt(ctx context.Context, opened *Input, at string) (*connect.Recording,
 	r := &connect.Recording{
 		Config: server.config, Name: opened.Name, Moment: "as of " + Text(opened.Name, &info, m, state), Time: now,
 		Namespace: namespaceOf(state), Notes: notes(&info, m, state, server.absent),
-		Recorded: recordedKinds(state), Usual: usualKinds(),
+		Recorded: recordedKinds(state), Usual: cluster.UsualKinds(),
 		Close: func() error { return closeAfter(opened, server.stop()) },
 	}
 	r.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -78,7 +78,7 @@ func kindOf(s *replay.Stream) cluster.Kind {
 // Kinds returns the kinds that were recorded up to any of several states, and those that a cluster has in any case.
 // Names that were not recorded, as by imports, are those of the latter.
 func Kinds(states ...*replay.State) *cluster.Kinds {
-	kinds, usual := &cluster.Kinds{}, usualKinds()
+	kinds, usual := &cluster.Kinds{}, cluster.UsualKinds()
 	for _, state := range states {
 		for _, s := range state.Streams() {
 			kind := kindOf(&s.Stream)

@@ -1,10 +1,11 @@
-package imports
+package cluster
 
 import (
 	"encoding/json"
 	"go/build"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,24 +40,24 @@ func TestKubernetesKinds(t *testing.T) {
 		if strings.HasPrefix(version.Group, "auth") || version.Empty() {
 			continue // these are questions, and not stored
 		}
-		if _, known := clusterScoped[version.Group]; !known {
-			t.Errorf("the group %s is not known", version.Group)
-		}
 		seen[version.Group] = true
 		for _, r := range list.APIResources {
 			if strings.Contains(r.Name, "/") {
 				continue
 			}
 			kind := version.WithKind(r.Kind)
-			if got := pluralOf(kind); got != r.Name {
+			if got := GuessResource(kind.Kind); got != r.Name {
 				t.Errorf("%s are %q, want %q", kind, got, r.Name)
 			}
-			if got := isNamespaced(kind.GroupKind(), ""); got != r.Namespaced {
-				t.Errorf("%s is namespaced: %t", kind, got)
+			if got, known := IsNamespaced(kind.GroupKind()); got != r.Namespaced || !known {
+				t.Errorf("%s is namespaced: %t, known: %t", kind, got, known)
+			}
+			if got := ShortNames(kind.GroupKind()); !slices.Equal(got, r.ShortNames) {
+				t.Errorf("%s has the short names %q, want %q", kind, got, r.ShortNames)
 			}
 		}
 	}
-	for group := range clusterScoped {
+	for group := range builtIn().groups {
 		if !seen[group] && group != "apiextensions.k8s.io" && group != "apiregistration.k8s.io" {
 			t.Errorf("there is no group %s", group)
 		}
@@ -72,7 +73,7 @@ func TestPlurals(t *testing.T) {
 		{"Endpoints", "endpoints", "a kind that is a plural"},
 		{"Y", "ies", "a letter alone is no reason to fail"},
 	} {
-		if got := pluralOf(schema.GroupVersionKind{Kind: tt.kind}); got != tt.want {
+		if got := GuessResource(tt.kind); got != tt.want {
 			t.Errorf("%s: %s are %q, want %q", tt.reason, tt.kind, got, tt.want)
 		}
 	}
