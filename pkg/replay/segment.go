@@ -210,8 +210,8 @@ func beginsRecording(b []byte) bool {
 	return string(b[frameHead:frameHead+n]) == magic[:n]
 }
 
-// IsRecording reports whether a file that begins with these bytes is a recording. From 36 bytes on it is certain; fewer,
-// down to 4, are looked at as far as they go, and less than 4 are none.
+// IsRecording reports whether a file that begins with these bytes is a recording. From 36 bytes on it is certain;
+// fewer, down to 4, are looked at as far as they go, and less than 4 are none.
 func IsRecording(begin []byte) bool { return len(begin) >= 4 && beginsRecording(begin) }
 
 // looksLike says what a file is that begins with the bytes: see NotRecordingError.

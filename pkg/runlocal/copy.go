@@ -208,9 +208,8 @@ func (s *Session) finishCopy(ctx context.Context, c *seed.Copy) error {
 		return nil
 	}
 	// What is not served by then is not served at all, such as a kind whose name another one has.
-	_ = wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, func(ctx context.Context) (bool, error) {
-		return s.servesAll(ctx, defined...), nil
-	})
+	served := func(ctx context.Context) (bool, error) { return s.servesAll(ctx, defined...), nil }
+	_ = wait.PollUntilContextTimeout(ctx, pollInterval, establishTimeout, true, served)
 	return ctx.Err()
 }
 

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtInTable has kinds that Kubernetes serves itself: those that clusters have in any case and that explain how others
-// are doing, and of the others those that are in no namespace or have short names, which are separated by commas, and
-// one of each group. Resources are named as GuessResource does. In the first column, u is for the first of these, n for
-// kinds in namespaces and s for those with a status.
+// builtInTable has kinds that Kubernetes serves itself: those that clusters have in any case and that explain how
+// others are doing, and of the others those that are in no namespace or have short names, which are separated by
+// commas, and one of each group. Resources are named as GuessResource does. In the first column, u is for the first of
+// these, n for kinds in namespaces and s for those with a status.
 var builtInTable = [...]struct{ traits, group, version, kind, shortNames string }{
 	{"", "", "v1", "ComponentStatus", "cs"},
 	{"un", "", "v1", "ConfigMap", "cm"},

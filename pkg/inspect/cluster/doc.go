@@ -8,8 +8,9 @@
 //
 // It is not a cache, it does not determine the status of what it reads, and it never writes.
 //
-// How the files divide the work: discover.go and kinds.go find the kinds and resolve names; builtin.go has
-// what is known of kinds without a server; reader.go sends requests and pages through lists; metadata.go, objects.go and json.go decode answers, by protobuf.go, which reads a list as a
-// stream of objects, and prune.go, which removes large fields before they are decoded. follow.go watches; progress.go
-// counts; incomplete.go describes what could not be read.
+// How the files divide the work: discover.go and kinds.go find the kinds and resolve names; builtin.go has what is
+// known of kinds without a server; reader.go sends requests and pages through lists; metadata.go, objects.go and
+// json.go decode answers, by protobuf.go, which reads a list as a stream of objects, and prune.go, which removes large
+// fields before they are decoded. follow.go watches; progress.go counts; incomplete.go describes what could not be
+// read.
 package cluster

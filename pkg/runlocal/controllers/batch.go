@@ -54,12 +54,13 @@ func (k orphanPodKey) text() string { return k.namespace + "/" + k.value }
 
 // cronJobController mirrors newCronJobController of k8s.io/kubernetes/cmd/kube-controller-manager/app/batch.go.
 func cronJobController() Controller {
+	both := []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}}
 	return Controller{
 		Name:            names.CronJobController,
 		Short:           "cronjob",
 		Aliases:         []string{"cronjob"},
-		Reads:           []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
-		Writes:          []schema.GroupResource{{Group: "batch", Resource: "cronjobs"}, {Group: "batch", Resource: "jobs"}},
+		Reads:           both,
+		Writes:          both,
 		Keys:            []ObjectKind{{"batch", "CronJob", "cronjobs"}},
 		MakesReady:      true,
 		IndependentKeys: true,

@@ -37,7 +37,9 @@ func volumeBinder() Controller {
 			// Pods recycle volumes.
 			{Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "pods"},
 		},
-		Keys:              []ObjectKind{{"", "PersistentVolumeClaim", "persistentvolumeclaims"}, {"", "PersistentVolume", "persistentvolumes"}},
+		Keys: []ObjectKind{
+			{"", "PersistentVolumeClaim", "persistentvolumeclaims"}, {"", "PersistentVolume", "persistentvolumes"},
+		},
 		MakesReady:        true,
 		ClusterScopedWork: true,
 		workers:           1, // for each of the two queues; upstream has no option
