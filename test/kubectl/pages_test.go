@@ -231,7 +231,10 @@ func newReader(t *testing.T) *reader {
 	}
 }
 
-// TestQuickstart does what docs/quickstart.md says, and compares what is printed with what it shows.
+// TestQuickstart does what docs/quickstart.md says, and compares what is printed with what it shows. TestDocs of
+// cmd/kubectl-reconcile does so for all other pages, whose blocks it runs one by one until they print what is shown.
+// Those of this page share a sandbox that goes on running, and the real kubectl, which only this module can build; and
+// it imports no package of the project, so that it need not have all modules that the project requires.
 func TestQuickstart(t *testing.T) {
 	ctx, r := beforeDeadline(t), newReader(t)
 	t.Cleanup(func() {
