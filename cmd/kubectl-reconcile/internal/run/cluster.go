@@ -33,8 +33,6 @@ type clusterTarget struct {
 	// list is --controller, leftOut a line for each reason for which controllers of it are left out.
 	list    string
 	leftOut []string
-	// hasDiff reports whether the program can show what a dry run cannot: what happens after the writes.
-	hasDiff bool
 	writer  *writer // nil in a dry run
 
 	monitor     *apihealth.Monitor          // set by Sinks
@@ -133,11 +131,8 @@ func (c *clusterTarget) cautions() []string {
 		lines[0] = "dry run: nothing is written, and no write is sent: " +
 			"no server validates or completes what would be written"
 	}
-	next := "it does not show what the controllers would do next, after these writes"
-	if c.hasDiff {
-		next += ": `" + c.connection.Program + " diff` does"
-	}
-	return append(lines, next)
+	return append(lines, "it does not show what the controllers would do next, after these writes: `"+
+		c.connection.Program+" diff` does")
 }
 
 // setCallbacks makes the session report what it meets on the way.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
@@ -105,7 +104,6 @@ func (f *Flags) setCluster(o *session.Options) error {
 	}
 	c := &clusterTarget{
 		connection: connection, scope: scope, list: list, leftOut: lines,
-		hasDiff: hasCommand(f.cluster.Cmd.Root(), "diff"),
 		options: runlocal.ClusterOptions{
 			Config: connection.Config, Controllers: selected, Workers: f.session.Workers,
 			Verbosity: f.session.Detail().LogLevel(),
@@ -163,14 +161,4 @@ func leftOutText(unable []controllers.SkippedController) string {
 		names = append(names, c.Short)
 	}
 	return "left out because they need key files: " + strings.Join(names, ", ") + "; `run --list` names their flags"
-}
-
-// hasCommand reports whether the program has a command of that name.
-func hasCommand(root *cobra.Command, name string) bool {
-	for _, c := range root.Commands() {
-		if c.Name() == name {
-			return true
-		}
-	}
-	return false
 }
