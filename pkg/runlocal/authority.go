@@ -92,9 +92,8 @@ func selfSigned(name string) (cert, key []byte, err error) {
 
 // prepare leaves to the controllers what the API server would do in their place, and makes what they sign with.
 func (s *Session) prepare(o *Options) error {
-	if runs(o.Controllers, names.ServiceAccountController) {
-		o.API.DefaultServiceAccounts = false
-	}
+	o.API.DefaultServiceAccounts = !o.NoDefaultAccounts && !o.API.NoDefaultAccounts && o.API.Recorded == nil &&
+		!runs(o.Controllers, names.ServiceAccountController)
 	if !runs(o.Controllers, names.CertificateSigningRequestSigningController) {
 		return nil
 	}

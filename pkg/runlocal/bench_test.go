@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -23,13 +22,7 @@ func session(b *testing.B, recorder *trace.Recorder, names ...string) *Session {
 	if len(names) == 0 {
 		names = []string{"deployment", "replicaset"}
 	}
-	selected, err := controllers.Select(names)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := Start(b.Context(), Options{
-		API: api.Options{DefaultServiceAccounts: true}, Controllers: selected, Nodes: 20, Recorder: recorder,
-	})
+	s, err := Start(b.Context(), Options{Controllers: Names(names...), Nodes: 20, Recorder: recorder})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -178,10 +171,6 @@ func BenchmarkCopy(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	selected, err := controllers.Select([]string{"deployment", "replicaset"})
-	if err != nil {
-		b.Fatal(err)
-	}
 	var reading, starting time.Duration
 	objects := 0
 	for b.Loop() {
@@ -199,9 +188,7 @@ func BenchmarkCopy(b *testing.B) {
 		objects = len(c.Objects)
 		reading += time.Since(began)
 		began = time.Now()
-		s, err := Start(b.Context(), Options{
-			API: api.Options{DefaultServiceAccounts: true}, Controllers: selected, Copy: c, Recorder: nil,
-		})
+		s, err := Start(b.Context(), Options{Controllers: Names("deployment", "replicaset"), Copy: c})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
 		},
 	}), listings: known}
 	s.HoldKeys(o.HoldKeys)
-	return s.begin(ctx, func(_, running context.Context) error { return s.startCluster(running, o) })
+	return s.begin(ctx, o.Controllers, func(_, running context.Context) error { return s.startCluster(running, o) })
 }
 
 // unsent reports whether a write was not sent: the guard answered it, or the Lease that permits it was not valid.

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/guard"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -24,11 +23,7 @@ import (
 // onCluster runs controllers on the API of a session that has none, in the place of a cluster.
 func onCluster(t *testing.T, cluster *Session, o ClusterOptions, names ...string) (*Session, error) {
 	t.Helper()
-	selected, err := controllers.Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Controllers = selected
+	o.Controllers = Names(names...)
 	if o.Config == nil {
 		o.Config = cluster.Config()
 	}

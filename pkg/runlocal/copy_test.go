@@ -20,8 +20,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -483,13 +481,8 @@ metadata: {name: owner}`))
 // startCopy starts a session that begins with a copy.
 func startCopy(t *testing.T, c *seed.Copy, sink trace.Sink, names ...string) *Session {
 	t.Helper()
-	selected, err := controllers.Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, err := Start(within(t), Options{
-		API: api.Options{DefaultServiceAccounts: true}, Controllers: selected, Copy: c,
-		Recorder: trace.NewRecorder(clock.RealClock{}, sink),
+		Controllers: Names(names...), Copy: c, Nodes: NoNodes, Recorder: trace.NewRecorder(clock.RealClock{}, sink),
 	})
 	if err != nil {
 		t.Fatal(err)

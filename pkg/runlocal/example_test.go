@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
 const web = `{
@@ -24,20 +22,11 @@ const web = `{
 	}
 }`
 
-// Two controllers of Kubernetes make a Deployment ready, in a sandbox with simulated nodes. Options.Recorder would
-// get the trace of what they do.
+// Two controllers of Kubernetes make a Deployment ready, in a sandbox with a simulated node. Options.Recorder
+// would get the trace of what they do.
 func Example() {
 	ctx := context.Background()
-	selected, err := controllers.Select([]string{"deployment", "replicaset"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	session, err := runlocal.Start(ctx, runlocal.Options{
-		API:         api.Options{DefaultServiceAccounts: true}, // else pods need a controller that makes them
-		Controllers: selected,
-		Nodes:       3,
-	})
+	session, err := runlocal.Start(ctx, runlocal.Options{Controllers: runlocal.Names("deployment", "replicaset")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -24,10 +25,14 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Options say what a session runs. The zero value is an API server in process, without controllers and nodes.
+// Options say what a session runs. With the zero value of all but Controllers, pods become ready as soon as they are
+// made, on one simulated node.
 type Options struct {
-	// API is for the API server. The session sets its OnCommit, and with Copy its Objects.
+	// API is for the API server. The session sets its OnCommit and DefaultServiceAccounts, and with Copy its Objects.
 	API api.Options
+	// NoDefaultAccounts makes no ServiceAccount `default` in namespaces that are made in the session, unless the
+	// controller that makes them runs: pods that name no other account are refused there.
+	NoDefaultAccounts bool
 	// Copy is the part of a cluster that the API begins with; nil if it begins empty. Of Controllers only those run
 	// that ControllersForCopy returns. What was copied stays as it is until a controller or a client changes it: copied
 	// pods and nodes are not simulated, though the nodes stay alive, but pods that are made later are, on copied nodes
@@ -37,7 +42,7 @@ type Options struct {
 	Assume nodes.Assumption
 	// LeaveUndecided is as in nodes.Options: pods whose scheduling depends on what is not simulated stay pending.
 	LeaveUndecided bool
-	// Controllers are those to run.
+	// Controllers are those to run: see Names.
 	Controllers []controllers.Controller
 	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
 	Workers int
@@ -48,9 +53,10 @@ type Options struct {
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which reads it.
 	Metrics bool
-	// Nodes is how many nodes are simulated, beside those of Copy; without any, pods stay pending.
+	// Nodes is how many nodes are simulated, beside those of Copy. 0 is one, if Copy has none; NoNodes, and all that is
+	// less than 0, is none: then pods stay pending.
 	Nodes int
-	// NoScheduling leaves out the simulated scheduler and kubelet as well, so that pods are left alone.
+	// NoScheduling leaves out the nodes with the simulated scheduler and kubelet, so that pods are left alone.
 	NoScheduling bool
 	// QPS and Burst bound the requests a second of each controller; 0 or less is no bound.
 	QPS   float32
@@ -73,6 +79,14 @@ type Options struct {
 	// Warnings gets the API's warnings about objects that are applied; nil logs them.
 	Warnings rest.WarningHandler
 }
+
+// NoNodes is the value of Options.Nodes for no simulated node.
+const NoNodes = -1
+
+// Names returns the controllers of these names, aliases included, for Options.Controllers: see controllers.Select, also
+// for "*" and "-name". For a name that no controller has, or one that does not run here, Start and StartCluster return
+// the error of Select.
+func Names(names ...string) []controllers.Controller { return controllers.ByName(names...) }
 
 // Session is a running API server with controllers and nodes. Its methods may be called concurrently.
 type Session struct {
@@ -115,13 +129,20 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 		tap: tap.New(tap.Options{Recorder: o.Recorder, Verbosity: o.Verbosity, ListOrder: o.ListOrder}),
 	}
 	s.HoldKeys(o.HoldKeys)
-	return s.begin(ctx, func(life, running context.Context) error { return s.start(life, running, o) })
+	return s.begin(ctx, o.Controllers, func(life, running context.Context) error { return s.start(life, running, o) })
 }
 
 // begin has start do its work. The session's server lives until the end of life, its controllers until that of running,
 // which comes first; neither ends with ctx by itself, so that what a controller has begun to write is not cut off. A
 // session that cannot start is stopped.
-func (s *Session) begin(ctx context.Context, start func(life, running context.Context) error) (*Session, error) {
+func (s *Session) begin(
+	ctx context.Context, run []controllers.Controller, start func(life, running context.Context) error,
+) (*Session, error) {
+	for _, c := range run {
+		if err := c.Err(); err != nil {
+			return nil, err
+		}
+	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(life)
 	s.cancel, s.end = cancel, end
@@ -204,7 +225,7 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 		}
 		s.nodes, err = nodes.Start(ctx, nodes.Options{
 			Tap: s.tap, Informers: unstarted{informers}, Config: s.server.Config(),
-			Count: o.Nodes, Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
+			Count: o.nodeCount(), Version: api.KubernetesVersion(), PodReadyAfter: o.PodReadyAfter, Workers: o.Workers,
 			Volumes: bindsVolumes(o.Controllers), Copied: before, Assume: o.Assume,
 			Neighbours: neighbours(o.Copy), LeaveUndecided: o.LeaveUndecided,
 		})
@@ -230,6 +251,14 @@ func (s *Session) runControllers(ctx context.Context, o Options) error {
 	}, o.Controllers)
 	s.working.Store(err == nil)
 	return err
+}
+
+// nodeCount returns how many nodes are simulated.
+func (o Options) nodeCount() int {
+	if o.Nodes == 0 && (o.Copy == nil || !o.Copy.HasKind(schema.GroupResource{Resource: "nodes"})) {
+		return 1
+	}
+	return max(0, o.Nodes)
 }
 
 // unstarted is the factory of informers that controllers.Start starts, when all handlers have been added to them. Some

@@ -17,8 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
@@ -26,12 +28,7 @@ const patience = 4 * time.Minute
 
 func start(t *testing.T, o Options, names ...string) *Session {
 	t.Helper()
-	selected, err := controllers.Select(names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Controllers = selected
-	o.API.DefaultServiceAccounts = true
+	o.Controllers = Names(names...)
 	s, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +111,76 @@ func TestDeploymentToReady(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"ReplicaSet": 1, "Pod": 3}, kinds); diff != "" {
 		t.Errorf("what the controllers made (-want +got):\n%s", diff)
+	}
+}
+
+// TestZeroOptions: with controllers and nothing else, pods become ready, in namespaces that are made later too.
+func TestZeroOptions(t *testing.T) {
+	s := start(t, Options{}, "deployment", "replicaset")
+	ctx := within(t)
+	if err := s.EnsureNamespace(ctx, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	applied, err := s.Apply(ctx, "shop", manifests(t, deployment("web", 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitReady(ctx, applied); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		in     []controllers.Controller
+		want   string // the error; empty for none
+	}{
+		{"aliases are names too", Names("replicaset-controller", "deployment"), ""},
+		{"none is nothing wrong", Names(), ""},
+		{"no controller has the name", Names("deployment", "deploymnt"), `no controller "deploymnt" in kube-controller-manager`},
+		{"it does not run here", Names("nodeipam"), `controller "node-ipam-controller" does not run here: it hands out network ranges ` +
+			"that only the cluster's control plane is configured with"},
+		{"one of several lists has the error", append(Names("deployment"), Names("x")...), `no controller "x" in kube-controller-manager`},
+	} {
+		for where, start := range map[string]func() (*Session, error){
+			"sandbox": func() (*Session, error) { return Start(t.Context(), Options{Controllers: tt.in, NoScheduling: true}) },
+			"cluster": func() (*Session, error) { return StartCluster(t.Context(), ClusterOptions{Controllers: tt.in}) },
+		} {
+			if where == "cluster" && tt.want == "" {
+				continue // there is none
+			}
+			s, err := start()
+			text := ""
+			if err != nil {
+				text = err.Error()
+			} else if err := s.Stop(); err != nil {
+				t.Errorf("%s: stopping: %v", tt.reason, err)
+			}
+			if text != tt.want {
+				t.Errorf("%s: starting on a %s: %q, want %q", tt.reason, where, text, tt.want)
+			}
+		}
+	}
+}
+
+func TestNodeCount(t *testing.T) {
+	withNodes := &seed.Copy{Objects: []seed.Object{{Kind: cluster.Kind{Resource: "nodes"}}}}
+	for _, tt := range []struct {
+		reason  string
+		options Options
+		want    int
+	}{
+		{"pods need one", Options{}, 1},
+		{"as many as are wanted", Options{Nodes: 3}, 3},
+		{"none, if that is said", Options{Nodes: NoNodes}, 0},
+		{"a copy has its own", Options{Copy: withNodes}, 0},
+		{"and more, if that is said", Options{Copy: withNodes, Nodes: 2}, 2},
+		{"a copy without nodes needs one", Options{Copy: &seed.Copy{}}, 1},
+	} {
+		if got := tt.options.nodeCount(); got != tt.want {
+			t.Errorf("%d nodes, want %d: %s", got, tt.want, tt.reason)
+		}
 	}
 }
 
@@ -356,7 +423,7 @@ func TestStartFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, Options{API: api.Options{DefaultServiceAccounts: true}, Nodes: 1}); err == nil {
+	if _, err := Start(ctx, Options{}); err == nil {
 		t.Error("a session started on a context that has ended")
 	}
 }

@@ -77,7 +77,7 @@ func record(t *testing.T, traced bool, names []string, texts ...string) *replay.
 		sinks = append(sinks, trace.NewWriter(&kept.text))
 	}
 	s, err := runlocal.Start(ctx, runlocal.Options{
-		API: api.Options{DefaultServiceAccounts: true, History: 1 << 16}, Controllers: selected(t, names...), Nodes: 3,
+		API: api.Options{History: 1 << 16}, Controllers: runlocal.Names(names...), Nodes: 3,
 		Recorder: trace.NewRecorder(clock.RealClock{}, sinks...),
 	})
 	if err != nil {

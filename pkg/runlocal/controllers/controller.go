@@ -78,12 +78,23 @@ type Controller struct {
 
 	workers int // kube-controller-manager's default
 	build   buildFunc
+	// unmet is why the row stands for no controller: the error of Select for what ByName was to find.
+	unmet error
 	// missingAuthority returns why the controller cannot run with an authority, "" if it can; nil if it needs none.
 	missingAuthority func(Authority) string
 }
 
 // Runs reports whether Start can run the controller.
 func (c Controller) Runs() bool { return c.build != nil }
+
+// Err returns why Start cannot run the controller: a *NotRunError, or the error of names that ByName could not meet. It
+// is nil for those that run.
+func (c Controller) Err() error {
+	if c.unmet == nil && !c.Runs() {
+		return &NotRunError{Name: c.Name, Reason: c.NotRun}
+	}
+	return c.unmet
+}
 
 // MissingAuthority returns why the controller cannot run with the authority a: what it would sign with or publish is
 // not there. It returns "" if nothing is missing.

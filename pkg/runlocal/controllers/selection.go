@@ -74,6 +74,16 @@ func Select(args []string) ([]Controller, error) {
 	}), nil
 }
 
+// ByName is Select for options that are written down in one expression: it returns an error of Select as a controller
+// that Start refuses with this error.
+func ByName(args ...string) []Controller {
+	selected, err := Select(args)
+	if err != nil {
+		return []Controller{{unmet: err}}
+	}
+	return selected
+}
+
 // SkippedController is a controller that is not run, and why: SelectFor skips one that lacks something of the authority
 // that it needs.
 type SkippedController struct {

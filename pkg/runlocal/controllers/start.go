@@ -101,8 +101,8 @@ func buildAll(ctx context.Context, d Deps, cs []Controller) ([]started, error) {
 	var built []started
 	common := &shared{}
 	for _, c := range cs {
-		if !c.Runs() {
-			return built, &NotRunError{Name: c.Name, Reason: c.NotRun}
+		if err := c.Err(); err != nil {
+			return built, err
 		}
 		if missing := c.MissingAuthority(d.Authority); missing != "" {
 			return built, &NotRunError{Name: c.Name, Reason: missing}

@@ -91,10 +91,11 @@ func (p *Planner) Record(e *trace.Event) { p.trace.record(e) }
 const keptWrites = 1 << 20
 
 // Configure completes the options of the session: one worker, a recorder with p as its sink, no node for pods of which
-// it is not known whether they fit one, and the youngest first of pods that are otherwise equal. Controllers delete of
-// these the one that they list first or, if some became ready in different seconds, the one with the least uid.
+// it is not known whether they fit one, no account that no controller makes, and the youngest first of pods that are
+// otherwise equal. Controllers delete of these the one that they list first or, if some became ready in different
+// seconds, the one with the least uid.
 func (p *Planner) Configure(o *runlocal.Options) {
-	o.API.History = keptWrites
+	o.API.History, o.NoDefaultAccounts = keptWrites, true
 	o.Workers, o.Recorder = 1, trace.NewRecorder(clock.RealClock{}, p)
 	o.ListOrder, o.API.NewUID = p.names.listOrder, p.names.newUID
 	o.LeaveUndecided = true

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (o *Options) planOnFiles(ctx context.Context) (*madePlan, error) {
 	defer shown()
 	planner := plan.New()
 	options := runlocal.Options{
-		Controllers: plan.Controllers(), Nodes: o.nodes, Assume: o.assume,
+		Controllers: plan.Controllers(), Nodes: cmp.Or(o.nodes, runlocal.NoNodes), Assume: o.assume,
 		Warnings: connect.NewWarnings(o.streams.ErrOut),
 	}
 	planner.Configure(&options)

@@ -43,9 +43,9 @@ func (o *Options) planInCopy(ctx context.Context, job copyJob) (*madePlan, error
 	shown := o.progress.Show(ctx, cli.ProgressText("making the plan"))
 	defer shown()
 	copied := job.copied
-	count := o.nodes
+	count := cmp.Or(o.nodes, runlocal.NoNodes)
 	if copied.HasKind(schema.GroupResource{Resource: "nodes"}) {
-		count = 0
+		count = runlocal.NoNodes
 	}
 	planner := plan.New()
 	options := runlocal.Options{

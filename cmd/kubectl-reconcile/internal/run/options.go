@@ -55,7 +55,7 @@ func (f *Flags) setSandbox(o *session.Options, args []string) error {
 	}
 	sandbox.Warnings = connect.NewWarnings(o.Streams.ErrOut)
 	target := &session.Sandbox{Options: sandbox}
-	o.Target, o.SimulatedNodes, o.Namespace = target, sandbox.Nodes, defaultNamespace
+	o.Target, o.SimulatedNodes, o.Namespace = target, max(0, sandbox.Nodes), defaultNamespace
 	if given := *f.cluster.Config.Namespace; given != "" {
 		o.Namespace = given
 	}

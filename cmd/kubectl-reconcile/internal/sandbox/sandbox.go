@@ -122,7 +122,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	}
 	sandbox.API.Listen, sandbox.API.AllowRemote = f.listen, f.allowRemote
 	sandbox.API.EnableAdmission, sandbox.API.DisableAdmission = f.enable, f.disable
-	sandbox.API.DefaultServiceAccounts = !sandbox.NoScheduling
+	sandbox.NoDefaultAccounts = sandbox.NoScheduling
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
 	sandbox.Warnings = connect.NewWarnings(streams.ErrOut)
@@ -139,7 +139,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		return nil, err
 	}
 	return &session.Options{
-		Target: target, SimulatedNodes: sandbox.Nodes,
+		Target: target, SimulatedNodes: max(0, sandbox.Nodes),
 		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
 		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"), Events: f.events,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,

@@ -213,9 +213,9 @@ func (s *Sandbox) readCopy(ctx context.Context, o *Options, out *Outputs) error 
 	}
 	s.Options.Copy, s.Options.Assume, s.copyVersion = read, s.Copy.Flags.Assume, version
 	if read.HasKind(schema.GroupResource{Resource: "nodes"}) && !s.Copy.KeepNodes {
-		s.Options.Nodes = 0
+		s.Options.Nodes = runlocal.NoNodes
 	}
-	o.SimulatedNodes = s.Options.Nodes
+	o.SimulatedNodes = max(0, s.Options.Nodes)
 	out.Notef("%s", s.Copy.copiedText(read, version))
 	if o.Detail >= render.Verbose {
 		out.NoteLines(kindLines(read, o.Detail))

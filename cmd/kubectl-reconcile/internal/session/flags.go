@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/telemetry"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -142,10 +142,9 @@ func (f *Flags) SandboxOptions() (runlocal.Options, error) {
 		return runlocal.Options{}, err
 	}
 	return runlocal.Options{
-		API:             api.Options{DefaultServiceAccounts: true},
 		Controllers:     selected,
 		Workers:         f.Workers,
-		Nodes:           f.nodes,
+		Nodes:           cmp.Or(f.nodes, runlocal.NoNodes),
 		NoScheduling:    len(selected) == 0 && f.nodes == 0,
 		PodReadyAfter:   f.podReadyAfter,
 		Verbosity:       f.Detail().LogLevel(),

@@ -79,8 +79,8 @@ func (s *Sandbox) description(session *runlocal.Session, o *Options) string {
 	if s.Options.NoScheduling {
 		return text
 	}
-	if s.Copy != nil && s.Options.Nodes == 0 {
+	if s.Copy != nil && o.SimulatedNodes == 0 {
 		return text
 	}
-	return text + "; simulated nodes: " + strconv.Itoa(s.Options.Nodes)
+	return text + "; simulated nodes: " + strconv.Itoa(o.SimulatedNodes)
 }

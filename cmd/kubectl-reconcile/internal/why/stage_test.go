@@ -12,8 +12,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
 // stage is a control plane on which situations are played.
@@ -68,13 +66,9 @@ func closeIdle(t *testing.T, config *rest.Config) {
 // embedded starts an embedded control plane.
 func embedded(t *testing.T, withControllers bool) *rest.Config {
 	t.Helper()
-	options := runlocal.Options{API: api.Options{DefaultServiceAccounts: true}, NoScheduling: true}
+	options := runlocal.Options{NoScheduling: true}
 	if withControllers {
-		selected, err := controllers.Select([]string{"*"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		options.NoScheduling, options.Nodes, options.Controllers = false, 3, selected
+		options = runlocal.Options{Nodes: 3, Controllers: runlocal.Names("*")}
 	}
 	s, err := runlocal.Start(t.Context(), options)
 	if err != nil {
