@@ -17,21 +17,16 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/lease"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// ClusterOptions say what a session on a cluster runs. All but Config and Controllers may be left zero: then nothing is
-// written.
+// ClusterOptions say on which cluster a session runs, and what it may do there. All but Config may be left zero: then
+// nothing is written.
 type ClusterOptions struct {
 	// Config is how the cluster is reached. It is not changed. Its rate limiter, if it has one, is shared by all
-	// clients.
+	// clients, in place of Options.QPS.
 	Config *rest.Config
-	// Controllers are those to run.
-	Controllers []controllers.Controller
-	// Authority is what those of them sign with that sign.
+	// Authority is what those of the controllers sign with that sign.
 	Authority controllers.Authority
-	// Workers is as in Options.
-	Workers int
 	// Write lets the controllers write. Without it they run in dry run.
 	Write bool
 	// DryRun is how a dry run is done; the zero value is guard.Server.
@@ -41,16 +36,6 @@ type ClusterOptions struct {
 	// Notice is called, once for each sort, with writes that a dry run on the server could not try there. It may be
 	// nil.
 	Notice func(guard.Notice)
-	// QPS and Burst bound the requests a second of each controller, its informers left out; 0 is what
-	// kube-controller-manager has, less than 0 no bound. They do not count if Config has a rate limiter.
-	QPS   float32
-	Burst int
-	// Resync is how often informers send all objects to the controllers again; 0 is never.
-	Resync time.Duration
-	// Autoscaling are the times of the horizontal pod autoscaler.
-	Autoscaling controllers.Autoscaling
-	// NodeControllers are the settings of the controllers of nodes.
-	NodeControllers controllers.NodeControllerOptions
 	// Namespaces are those that the controllers see, as if there were no others; nil is all. Those whose view must be
 	// whole must not run then: see controllers.Controller.Danger.
 	Namespaces []string
@@ -63,39 +48,28 @@ type ClusterOptions struct {
 	// controllers run, with those that began to fail or to work again. Both are called from a goroutine of the session,
 	// with at least one. They may be nil.
 	Waiting, Trouble func([]Listing)
-	// Collector, Recorder, Verbosity and HoldKeys are as in Options.
-	Collector func(controllers.CollectorView)
-	Recorder  *trace.Recorder
-	Verbosity int
-	HoldKeys  bool
 
 	refusalGrace time.Duration // set by tests on slow machines
 }
-
-// Rates of kube-controller-manager's clients (k8s.io/kube-controller-manager/config/v1alpha1's recommended defaults).
-const (
-	controllerQPS   = 20
-	controllerBurst = 30
-)
 
 // StartCluster starts controllers on a cluster, and returns when their caches are filled and their workers run. It
 // fails with a *CacheError when a resource that one of the controllers reads may not be listed, or is not served. Of
 // the session's methods, Apply and EnsureNamespace are not for clusters, and Server returns nil. It ends with Stop, or
 // when ctx does; Stop must be called either way.
-func StartCluster(ctx context.Context, o ClusterOptions) (*Session, error) {
+func StartCluster(ctx context.Context, c ClusterOptions, o Options) (*Session, error) {
 	manager := ""
-	if o.Write {
+	if c.Write {
 		manager = controllers.FieldManager
 	}
 	known := newListings(o.Controllers)
 	s := &Session{tap: tap.New(tap.Options{
-		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !o.Write, Unsent: unsent, InScope: o.Keep,
+		Recorder: o.Recorder, Verbosity: o.Verbosity, DryRun: !c.Write, Unsent: unsent, InScope: c.Keep,
 		FieldManager: manager, ListFailed: func(r schema.GroupVersionResource, err error) {
 			known.ended(r.GroupResource(), err)
 		},
 	}), listings: known}
 	s.HoldKeys(o.HoldKeys)
-	return s.begin(ctx, o.Controllers, func(_, running context.Context) error { return s.startCluster(running, o) })
+	return s.begin(ctx, o.Controllers, func(_, running context.Context) error { return s.startCluster(running, c, o) })
 }
 
 // unsent reports whether a write was not sent: the guard answered it, or the Lease that permits it was not valid.
@@ -106,9 +80,9 @@ func unsent(resp *http.Response, err error) bool {
 	return guard.Answered(resp)
 }
 
-func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
+func (s *Session) startCluster(ctx context.Context, c ClusterOptions, o Options) error {
 	known := s.listings
-	s.config = clusterConfig(o)
+	s.config = bounded(clusterConfig(c), o)
 	slots, prefix := make(chan struct{}, maxParallelLists), apirequest.Prefix(s.config)
 	s.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &listingTransport{listings: known, prefix: prefix, slots: slots, next: next}
@@ -122,10 +96,10 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 	if err != nil {
 		return fmt.Errorf("making the client of the informers: %w", err)
 	}
-	s.controllers, err = s.awaitCaches(ctx, o, known, func(ctx context.Context) (*controllers.Running, error) {
+	s.controllers, err = s.awaitCaches(ctx, c, known, func(ctx context.Context) (*controllers.Running, error) {
 		return controllers.Start(ctx, controllers.Deps{
 			Tap: s.tap, Informers: s.tap.Informers(client, o.Resync), Config: s.config, Workers: o.Workers,
-			Authority:   o.Authority,
+			Authority:   c.Authority,
 			Autoscaling: o.Autoscaling, NodeControllers: o.NodeControllers, Collector: s.observeCollector(o.Collector),
 		}, o.Controllers)
 	})
@@ -133,22 +107,16 @@ func (s *Session) startCluster(ctx context.Context, o ClusterOptions) error {
 }
 
 // clusterConfig is what all clients of the session are made of: nothing that it sends gets past the guard.
-func clusterConfig(o ClusterOptions) *rest.Config {
-	config := rest.CopyConfig(o.Config)
-	if len(o.Namespaces) > 0 {
-		config = guard.LimitNamespaces(config, o.Namespaces)
+func clusterConfig(c ClusterOptions) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	if len(c.Namespaces) > 0 {
+		config = guard.LimitNamespaces(config, c.Namespaces)
 	}
-	if !o.Write {
-		config = guard.DryRun(config, guard.Options{Mode: o.DryRun, Aggregated: o.DryRunAggregated, Notice: o.Notice})
+	if !c.Write {
+		config = guard.DryRun(config, guard.Options{Mode: c.DryRun, Aggregated: c.DryRunAggregated, Notice: c.Notice})
 	}
 	config.WarningHandler = rest.NoWarnings{} // what upstream's controllers use is nothing that a user could change
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	if config.RateLimiter == nil {
-		config.QPS, config.Burst = o.QPS, o.Burst
-		if o.QPS == 0 {
-			config.QPS, config.Burst = controllerQPS, controllerBurst
-		}
-	}
 	return config
 }

@@ -21,13 +21,13 @@ import (
 )
 
 // onCluster runs controllers on the API of a session that has none, in the place of a cluster.
-func onCluster(t *testing.T, cluster *Session, o ClusterOptions, names ...string) (*Session, error) {
+func onCluster(t *testing.T, cluster *Session, c ClusterOptions, o Options, names ...string) (*Session, error) {
 	t.Helper()
 	o.Controllers = Names(names...)
-	if o.Config == nil {
-		o.Config = cluster.Config()
+	if c.Config == nil {
+		c.Config = cluster.Config()
 	}
-	s, err := StartCluster(t.Context(), o)
+	s, err := StartCluster(t.Context(), c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func TestClusterDryRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			made := &requests{}
-			s, err := onCluster(t, cluster, ClusterOptions{
-				DryRun: mode, Recorder: trace.NewRecorder(clock.RealClock{}, made), QPS: -1,
+			s, err := onCluster(t, cluster, ClusterOptions{DryRun: mode}, Options{
+				Recorder: trace.NewRecorder(clock.RealClock{}, made),
 			}, "deployment", "replicaset")
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +113,7 @@ func TestClusterWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := onCluster(t, cluster, ClusterOptions{Write: true, QPS: -1}, "deployment", "replicaset")
+	s, err := onCluster(t, cluster, ClusterOptions{Write: true}, Options{}, "deployment", "replicaset")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestHopelessCaches(t *testing.T) {
 		}
 		return 0
 	})
-	_, err := onCluster(t, cluster, o, "deployment", "replicaset", "serviceaccount")
+	_, err := onCluster(t, cluster, o, Options{}, "deployment", "replicaset", "serviceaccount")
 	var hopeless *CacheError
 	if !errors.As(err, &hopeless) {
 		t.Fatalf("the error is %v", err)
@@ -201,7 +201,7 @@ func TestUndecodableObject(t *testing.T) {
 			return answered(req, http.StatusOK, list), nil
 		})
 	})
-	_, err := onCluster(t, cluster, o, "replicaset")
+	_, err := onCluster(t, cluster, o, Options{}, "replicaset")
 	var undecodable *UndecodableError
 	if !errors.As(err, &undecodable) || undecodable.Object != "a/bad" {
 		t.Fatalf("the error is %v", err)
@@ -229,7 +229,7 @@ func TestSlowCaches(t *testing.T) {
 		defer mu.Unlock()
 		silent = false
 		waiting <- l
-	}}, "deployment", "replicaset")
+	}}, Options{}, "deployment", "replicaset")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestTroubleLater(t *testing.T) {
 			}}
 	})
 	reported := make(chan []Listing, 10)
-	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { reported <- l }},
+	session, err := onCluster(t, cluster, ClusterOptions{Config: config, Trouble: func(l []Listing) { reported <- l }}, Options{},
 		"replicaset")
 	if err != nil {
 		t.Fatal(err)

@@ -30,14 +30,14 @@ const (
 // awaitCaches runs start, which waits for the caches, and ends it when they cannot be filled. After that it reports
 // trouble with them until ctx ends.
 func (s *Session) awaitCaches(
-	ctx context.Context, o ClusterOptions, known *listings, start func(context.Context) (*controllers.Running, error),
+	ctx context.Context, c ClusterOptions, known *listings, start func(context.Context) (*controllers.Running, error),
 ) (*controllers.Running, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	filled := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		watchStart(filled, o, known, cancel)
+		watchStart(filled, c, known, cancel)
 	}()
 	running, err := start(inner)
 	close(filled)
@@ -55,13 +55,13 @@ func (s *Session) awaitCaches(
 		return nil, err
 	}
 	known.takeChanged() // drops those of the start
-	s.watching.Go(func() { reportTrouble(ctx, o.Trouble, known) })
+	s.watching.Go(func() { reportTrouble(ctx, c.Trouble, known) })
 	return running, nil
 }
 
 // watchStart returns when the caches are filled. It reports what is waited for, and ends the start by end when a
 // controller cannot list what it needs.
-func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end context.CancelCauseFunc) {
+func watchStart(filled <-chan struct{}, c ClusterOptions, known *listings, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(cachePollInterval)
 	defer ticker.Stop()
 	began := time.Now()
@@ -72,22 +72,22 @@ func watchStart(filled <-chan struct{}, o ClusterOptions, known *listings, end c
 			return
 		case <-ticker.C:
 		}
-		if o.Filling != nil {
-			o.Filling(known.filled())
+		if c.Filling != nil {
+			c.Filling(known.filled())
 		}
 		if hopeless := known.unlistable(); len(hopeless) > 0 {
 			if refused.IsZero() {
 				refused = time.Now()
 			}
-			if !known.undecided() || time.Since(refused) > cmp.Or(o.refusalGrace, refusalGrace) {
+			if !known.undecided() || time.Since(refused) > cmp.Or(c.refusalGrace, refusalGrace) {
 				end(&CacheError{hopeless})
 				return
 			}
 		}
 		late := known.waiting(waitingNotice)
-		if !reported && time.Since(began) > waitingNotice && len(late) > 0 && o.Waiting != nil {
+		if !reported && time.Since(began) > waitingNotice && len(late) > 0 && c.Waiting != nil {
 			reported = true
-			o.Waiting(late)
+			c.Waiting(late)
 		}
 	}
 }

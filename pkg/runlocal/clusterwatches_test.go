@@ -100,7 +100,7 @@ func TestWatchesThatGoWrong(t *testing.T) {
 			w.end, w.cut = context.WithCancel(t.Context())
 			config := cluster.Config()
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { w.next = next; return w })
-			if _, err := onCluster(t, cluster, ClusterOptions{Config: config, Write: true, QPS: -1}, "deployment",
+			if _, err := onCluster(t, cluster, ClusterOptions{Config: config, Write: true}, Options{}, "deployment",
 				"replicaset"); err != nil {
 				t.Fatal(err)
 			}

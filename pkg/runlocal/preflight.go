@@ -21,7 +21,7 @@ import (
 
 // PreflightOptions say which session on a cluster Preflight looks into.
 type PreflightOptions struct {
-	// Config, Controllers, Namespaces, Write and DryRun are as in ClusterOptions.
+	// Config, Controllers, Namespaces, Write and DryRun are as in ClusterOptions and Options.
 	Config      *rest.Config
 	Controllers []controllers.Controller
 	Namespaces  []string

@@ -63,8 +63,8 @@ func TestDryRunOfARecycler(t *testing.T) {
 				}
 			}
 			made, begun := &requests{}, &reconciles{}
-			s, err := onCluster(t, cluster, ClusterOptions{
-				DryRun: mode, Recorder: trace.NewRecorder(clock.RealClock{}, made, begun), QPS: -1,
+			s, err := onCluster(t, cluster, ClusterOptions{DryRun: mode}, Options{
+				Recorder: trace.NewRecorder(clock.RealClock{}, made, begun),
 			}, "persistentvolume-binder")
 			if err != nil {
 				t.Fatal(err)

@@ -26,8 +26,33 @@ import (
 )
 
 // Options say what a session runs. With the zero value of all but Controllers, pods become ready as soon as they are
-// made, on one simulated node.
+// made, on one simulated node. The fields from API on are for a session in the sandbox: StartCluster does not use them.
 type Options struct {
+	// Controllers are those to run: see Names.
+	Controllers []controllers.Controller
+	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager, and 4 for
+	// simulated nodes.
+	Workers int
+	// QPS and Burst bound the requests a second of each controller, its informers left out; with a QPS of 0 or less
+	// there is no bound, with another one Burst must be set too.
+	QPS   float32
+	Burst int
+	// Resync is how often informers send all objects to the controllers again; 0 is never.
+	Resync time.Duration
+	// Autoscaling are the times of the horizontal pod autoscaler.
+	Autoscaling controllers.Autoscaling
+	// NodeControllers are the settings of the controllers of nodes.
+	NodeControllers controllers.NodeControllerOptions
+	// Collector is called from a goroutine of the session when what the garbage collector sees has changed. It may be
+	// nil.
+	Collector func(controllers.CollectorView)
+	// Recorder gets the trace; nil records nothing.
+	Recorder *trace.Recorder
+	// Verbosity is as in tap.Options.
+	Verbosity int
+	// HoldKeys lets controllers and nodes start with all keys held: see Session.HoldKeys.
+	HoldKeys bool
+
 	// API is for the API server. The session sets its OnCommit and DefaultServiceAccounts, and with Copy its Objects.
 	API api.Options
 	// NoDefaultAccounts makes no ServiceAccount `default` in namespaces that are made in the session, unless the
@@ -42,14 +67,6 @@ type Options struct {
 	Assume nodes.Assumption
 	// LeaveUndecided is as in nodes.Options: pods whose scheduling depends on what is not simulated stay pending.
 	LeaveUndecided bool
-	// Controllers are those to run: see Names.
-	Controllers []controllers.Controller
-	// Workers is how many keys each controller reconciles at a time; 0 means as kube-controller-manager.
-	Workers int
-	// Autoscaling are the times of the horizontal pod autoscaler.
-	Autoscaling controllers.Autoscaling
-	// NodeControllers are the settings of the controllers of nodes.
-	NodeControllers controllers.NodeControllerOptions
 	// Metrics serves what simulated pods and nodes use, as metrics.k8s.io. It is served anyway if the horizontal pod
 	// autoscaler runs, which reads it.
 	Metrics bool
@@ -58,22 +75,8 @@ type Options struct {
 	Nodes int
 	// NoScheduling leaves out the nodes with the simulated scheduler and kubelet, so that pods are left alone.
 	NoScheduling bool
-	// QPS and Burst bound the requests a second of each controller; 0 or less is no bound.
-	QPS   float32
-	Burst int
-	// Resync is how often informers send all objects to the controllers again; 0 is never.
-	Resync time.Duration
 	// PodReadyAfter is how long a simulated pod runs before it is ready.
 	PodReadyAfter time.Duration
-	// Collector is called from a goroutine of the session when what the garbage collector sees has changed. It may be
-	// nil.
-	Collector func(controllers.CollectorView)
-	// Recorder gets the trace; nil records nothing.
-	Recorder *trace.Recorder
-	// Verbosity is as in tap.Options.
-	Verbosity int
-	// HoldKeys lets controllers and nodes start with all keys held: see Session.HoldKeys.
-	HoldKeys bool
 	// ListOrder is as in tap.Options.
 	ListOrder func(namespace, name string) string
 	// Warnings gets the API's warnings about objects that are applied; nil logs them.
@@ -299,10 +302,11 @@ func autoscales(cs []controllers.Controller) bool {
 	})
 }
 
-// bounded bounds the requests of each client that is made from config.
+// bounded bounds the requests of each client that is made from config, if that has no rate limiter.
 func bounded(config *rest.Config, o Options) *rest.Config {
-	if o.QPS > 0 {
-		config.QPS, config.Burst = o.QPS, o.Burst
+	config.QPS, config.Burst = o.QPS, o.Burst
+	if o.QPS <= 0 {
+		config.QPS = -1
 	}
 	return config
 }

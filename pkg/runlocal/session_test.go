@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -145,7 +146,9 @@ func TestNames(t *testing.T) {
 	} {
 		for where, start := range map[string]func() (*Session, error){
 			"sandbox": func() (*Session, error) { return Start(t.Context(), Options{Controllers: tt.in, NoScheduling: true}) },
-			"cluster": func() (*Session, error) { return StartCluster(t.Context(), ClusterOptions{Controllers: tt.in}) },
+			"cluster": func() (*Session, error) {
+				return StartCluster(t.Context(), ClusterOptions{}, Options{Controllers: tt.in})
+			},
 		} {
 			if where == "cluster" && tt.want == "" {
 				continue // there is none
@@ -180,6 +183,23 @@ func TestNodeCount(t *testing.T) {
 	} {
 		if got := tt.options.nodeCount(); got != tt.want {
 			t.Errorf("%d nodes, want %d: %s", got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestBounded(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		in     Options
+		qps    float32
+		burst  int
+	}{
+		{"no bound is the default", Options{}, -1, 0},
+		{"nor is there one with less than 0", Options{QPS: -5}, -1, 0},
+		{"a bound", Options{QPS: 20, Burst: 30}, 20, 30},
+	} {
+		if got := bounded(&rest.Config{QPS: 7, Burst: 8}, tt.in); got.QPS != tt.qps || got.Burst != tt.burst {
+			t.Errorf("%s: %v a second, %d at once; want %v and %d", tt.reason, got.QPS, got.Burst, tt.qps, tt.burst)
 		}
 	}
 }

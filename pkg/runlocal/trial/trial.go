@@ -121,8 +121,9 @@ func Run(ctx context.Context, o Options) (attempts []Attempt, err error) {
 		}
 	}
 	session, err := runlocal.StartCluster(limited, runlocal.ClusterOptions{
-		Config: endingWith(limited, o.Config), Controllers: selected, Namespaces: namespaces,
-		Workers: 1, QPS: -1, HoldKeys: true, Recorder: trace.NewRecorder(clock.RealClock{}, record),
+		Config: endingWith(limited, o.Config), Namespaces: namespaces,
+	}, runlocal.Options{
+		Controllers: selected, Workers: 1, HoldKeys: true, Recorder: trace.NewRecorder(clock.RealClock{}, record),
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -99,9 +99,8 @@ func (t *streamTarget) Start(
 	}
 	return session.StartUninterrupted(ctx, "the controllers were starting",
 		func(ctx context.Context) (*runlocal.Session, error) {
-			return runlocal.StartCluster(ctx, runlocal.ClusterOptions{
-				Config: t.server.Config(), Controllers: t.controllers, QPS: -1, Recorder: recorder,
-				Verbosity: o.Detail.LogLevel(),
+			return runlocal.StartCluster(ctx, runlocal.ClusterOptions{Config: t.server.Config()}, runlocal.Options{
+				Controllers: t.controllers, Recorder: recorder, Verbosity: o.Detail.LogLevel(),
 			})
 		})
 }

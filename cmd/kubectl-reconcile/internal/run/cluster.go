@@ -28,7 +28,8 @@ import (
 // clusterTarget is the session.Target of a cluster.
 type clusterTarget struct {
 	connection *connect.Connection
-	options    runlocal.ClusterOptions
+	cluster    runlocal.ClusterOptions
+	options    runlocal.Options
 	scope      runlocal.Scope
 	// list is --controller, leftOut a line for each reason for which controllers of it are left out.
 	list    string
@@ -49,7 +50,7 @@ func (c *clusterTarget) Controllers() []controllers.Controller { return c.option
 // retry meanwhile.
 func (c *clusterTarget) Sinks(out *session.Outputs) []trace.Sink {
 	c.monitor = apihealth.New(nil, func(n apihealth.Notice) { reportHealth(out, n) })
-	c.options.Config.Wrap(c.monitor.Wrap)
+	c.cluster.Config.Wrap(c.monitor.Wrap)
 	c.permissions = runlocal.NewPermissionMonitor(len(c.scope.Namespaces) > 0, func(lost, regained []access.Need) {
 		if lost != nil {
 			out.Warnf("no permission any more to %s: the server refuses it; retrying", permissionsText(lost))
@@ -104,7 +105,7 @@ func (c *clusterTarget) Start(
 		if err := c.writer.begin(ctx, c.connection.Config, c.question(preflight.User.Username), o, out); err != nil {
 			return nil, err
 		}
-		c.options.Config.Wrap(c.writer.held.Fence)
+		c.cluster.Config.Wrap(c.writer.held.Fence)
 	}
 	began := o.Clock.Now()
 	c.options.Recorder = recorder
@@ -112,7 +113,7 @@ func (c *clusterTarget) Start(
 	defer c.showFilling(ctx, o.Progress)()
 	started, err := session.StartUninterrupted(ctx, "the controllers were starting",
 		func(ctx context.Context) (*runlocal.Session, error) {
-			return runlocal.StartCluster(ctx, c.options)
+			return runlocal.StartCluster(ctx, c.cluster, c.options)
 		})
 	if err != nil {
 		return nil, explainStart(c.connection, err)
@@ -127,7 +128,7 @@ func (c *clusterTarget) cautions() []string {
 		return session.UnhandledHints(c.options.Controllers) // the question says it
 	}
 	lines := []string{"dry run: nothing is written; each write is tried on the server, which does not keep it"}
-	if c.options.DryRun == guard.Client {
+	if c.cluster.DryRun == guard.Client {
 		lines[0] = "dry run: nothing is written, and no write is sent: " +
 			"no server validates or completes what would be written"
 	}
@@ -137,14 +138,14 @@ func (c *clusterTarget) cautions() []string {
 
 // setCallbacks makes the session report what it meets on the way.
 func (c *clusterTarget) setCallbacks(out *session.Outputs) {
-	c.options.Notice = func(n guard.Notice) {
+	c.cluster.Notice = func(n guard.Notice) {
 		out.Warnf("%s %s is not sent, and answered here: %s", n.Verb, n.Resource, n.Reason)
 	}
-	c.options.Waiting = func(late []runlocal.Listing) {
+	c.cluster.Waiting = func(late []runlocal.Listing) {
 		out.Warnf("waiting for the lists of %s", cli.Enumerate(listingNames(late))+firstReason(late))
 	}
 	c.options.Collector = out.CollectorWarnings()
-	c.options.Trouble = func(changed []runlocal.Listing) {
+	c.cluster.Trouble = func(changed []runlocal.Listing) {
 		for _, line := range listingLines(changed) {
 			out.Warnf("%s", line)
 		}
@@ -154,7 +155,7 @@ func (c *clusterTarget) setCallbacks(out *session.Outputs) {
 // showFilling shows how far the caches are, until the function that it returns is called.
 func (c *clusterTarget) showFilling(ctx context.Context, p *render.Progress) (end func()) {
 	var listed, total atomic.Int64
-	c.options.Filling = func(n, of int) {
+	c.cluster.Filling = func(n, of int) {
 		listed.Store(int64(n))
 		total.Store(int64(of))
 	}

@@ -104,14 +104,12 @@ func (f *Flags) setCluster(o *session.Options) error {
 	}
 	c := &clusterTarget{
 		connection: connection, scope: scope, list: list, leftOut: lines,
-		options: runlocal.ClusterOptions{
-			Config: connection.Config, Controllers: selected, Workers: f.session.Workers,
-			Verbosity: f.session.Detail().LogLevel(),
-			Write:     f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
-			Namespaces: scope.Namespaces, Keep: scope.Keep(), Authority: authority,
-			Autoscaling: f.session.Autoscaling, NodeControllers: f.session.NodeControllers,
-			QPS: f.session.Rates.QPS, Burst: f.session.Rates.Burst(), Resync: f.session.Rates.Resync,
+		cluster: runlocal.ClusterOptions{
+			Config: connection.Config, Authority: authority,
+			Write: f.write.write, DryRun: f.dryRun.mode(), DryRunAggregated: f.dryRun.aggregated,
+			Namespaces: scope.Namespaces, Keep: scope.Keep(),
 		},
+		options: withClusterRates(f.session.ToOptions(selected)),
 	}
 	o.Target = c
 	if o.Record != nil {
@@ -130,6 +128,20 @@ func (f *Flags) setCluster(o *session.Options) error {
 		o.Writes = session.DryRunServer
 	}
 	return nil
+}
+
+// Rates of kube-controller-manager's clients (k8s.io/kube-controller-manager/config/v1alpha1's recommended defaults).
+const (
+	controllerQPS   = 20
+	controllerBurst = 30
+)
+
+// withClusterRates returns options for a session on a cluster, where a --qps of 0 is what kube-controller-manager has.
+func withClusterRates(o runlocal.Options) runlocal.Options {
+	if o.QPS == 0 {
+		o.QPS, o.Burst = controllerQPS, controllerBurst
+	}
+	return o
 }
 
 // selectForCluster returns the controllers of --controller that can run on a cluster by what the authority has. The

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
 
@@ -39,5 +40,24 @@ func TestSelectForCluster(t *testing.T) {
 	}
 	if chosen, line, err := selectForCluster(controllers.Authority{}, ""); chosen != nil || line != "" || err != nil {
 		t.Errorf("an empty list: %v, %q, %v", chosen, line, err)
+	}
+}
+
+func TestClusterRates(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		qps    float32
+		burst  int
+		want   float32
+		atOnce int
+	}{
+		{"as kube-controller-manager", 0, 0, 20, 30},
+		{"as the flags say", 5, 7, 5, 7},
+		{"without a bound, if that is said", -1, 0, -1, 0},
+	} {
+		o := withClusterRates(runlocal.Options{QPS: tt.qps, Burst: tt.burst})
+		if o.QPS != tt.want || o.Burst != tt.atOnce {
+			t.Errorf("%s: %v a second, %d at once", tt.reason, o.QPS, o.Burst)
+		}
 	}
 }

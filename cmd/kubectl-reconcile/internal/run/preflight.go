@@ -22,7 +22,7 @@ import (
 func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*runlocal.Preflight, error) {
 	o := runlocal.PreflightOptions{
 		Config: c.connection.Config, Controllers: c.options.Controllers, Namespaces: c.scope.Namespaces,
-		Write: c.options.Write, DryRun: c.options.DryRun, UserName: c.connection.User,
+		Write: c.cluster.Write, DryRun: c.cluster.DryRun, UserName: c.connection.User,
 	}
 	if w := c.writer; w != nil {
 		o.Needs = runlocal.LeaseNeeds(w.namespace, w.name, !w.force)
@@ -38,7 +38,7 @@ func (c *clusterTarget) preflight(ctx context.Context, out *session.Outputs) (*r
 		c.reportAbsentNamespaces(ctx, p, out)); err != nil {
 		return nil, err
 	}
-	warnOfMissing(p, c.options.Write, out)
+	warnOfMissing(p, c.cluster.Write, out)
 	return p, nil
 }
 
@@ -78,7 +78,7 @@ func (c *clusterTarget) leaveOutUnserved(p *runlocal.Preflight) error {
 // permissionError is the error of what the user may not do; nil if nothing lacks. It prints the roles that would permit
 // it by printRoles, which reports whether it did.
 func (c *clusterTarget) permissionError(p *runlocal.Preflight, printRoles func([]runtime.Object) (bool, error)) error {
-	lacking := p.Lacking(c.options.Write)
+	lacking := p.Lacking(c.cluster.Write)
 	if len(lacking) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (c *clusterTarget) permissionError(p *runlocal.Preflight, printRoles func([
 		text += ", which " + cli.Enumerate(names) + " " + cli.PluralOf(len(names), "needs", "need")
 	}
 	granted := lacking
-	if c.options.Write {
+	if c.cluster.Write {
 		granted = p.Missing
 	}
 	printed, err := printRoles(access.Roles(granted, p.User))
@@ -172,7 +172,7 @@ func (c *clusterTarget) reportAbsentNamespaces(ctx context.Context, p *runlocal.
 	var errs []error
 	for _, name := range p.AbsentNamespaces {
 		hint := cli.Suggestion(name, p.NamespaceNames(ctx), "")
-		if c.options.Write {
+		if c.cluster.Write {
 			errs = append(errs, cli.WithHint(fmt.Errorf("there is no namespace %q", name), hint))
 			continue
 		}

@@ -65,7 +65,7 @@ func TestPermissionError(t *testing.T) {
 			return !row.terminal, nil
 		}
 		c := &clusterTarget{list: "deployment,job,ttl"}
-		c.options.Write, c.options.Controllers = row.write, known(t, "deployment", "job", "ttl")
+		c.cluster.Write, c.options.Controllers = row.write, known(t, "deployment", "job", "ttl")
 		p := &runlocal.Preflight{Missing: row.missing, User: authenticationv1.UserInfo{Username: "jane"}}
 		if got := oneText(c.permissionError(p, printRoles)); got != row.want {
 			t.Errorf("%s:\n got %s\nwant %s", row.reason, got, row.want)

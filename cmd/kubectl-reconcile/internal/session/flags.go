@@ -138,9 +138,11 @@ func (f *Flags) Detail() render.Detail {
 // SandboxOptions returns the options of a session in the sandbox.
 func (f *Flags) SandboxOptions() (runlocal.Options, error) {
 	selected, err := SelectControllers(f.Controllers)
-	if err != nil {
-		return runlocal.Options{}, err
-	}
+	return f.ToOptions(selected), err
+}
+
+// ToOptions returns the options of a session with these controllers.
+func (f *Flags) ToOptions(selected []controllers.Controller) runlocal.Options {
 	return runlocal.Options{
 		Controllers:     selected,
 		Workers:         f.Workers,
@@ -154,7 +156,7 @@ func (f *Flags) SandboxOptions() (runlocal.Options, error) {
 		QPS:             f.Rates.QPS,
 		Burst:           f.Rates.Burst(),
 		Resync:          f.Rates.Resync,
-	}, nil
+	}
 }
 
 // RecordFlags are --record and what belongs to it.
