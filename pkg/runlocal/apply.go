@@ -17,18 +17,6 @@ import (
 // namespace.
 const FieldManager = "kubectl-reconcile"
 
-// Manifest is an object to be applied, and where it was read.
-type Manifest struct {
-	// Source is a file, a URL or "stdin".
-	Source string
-	Object *unstructured.Unstructured
-}
-
-// String names the manifest by its source and object: "web.yaml: deployment.apps/web".
-func (m Manifest) String() string {
-	return m.Source + ": " + objectText(m.Object.GroupVersionKind(), m.Object.GetName())
-}
-
 // Applied is an object that the API took.
 type Applied struct {
 	Kind      schema.GroupVersionKind

@@ -5,6 +5,7 @@
 //	session.go    Start, Stop: a session in the sandbox; cluster.go one on a cluster, clusterstart.go and listing.go
 //	              its start there; provisioner.go the simulated provisioner of volumes
 //	preflight.go  what is found out before a session on a cluster; shard.go the part of it that a session works in
+//	manifests.go  objects are read from YAML and JSON
 //	apply.go      objects are applied, in the order of applyorder.go; applywait.go waits for those that others need;
 //	              kubectlapply.go writes them as `kubectl apply` does
 //	kinds.go      which kinds the API serves

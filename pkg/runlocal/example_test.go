@@ -3,24 +3,22 @@ package runlocal_test
 import (
 	"context"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
-const web = `{
-	"apiVersion": "apps/v1", "kind": "Deployment",
-	"metadata": {"name": "web"},
-	"spec": {
-		"replicas": 3,
-		"selector": {"matchLabels": {"app": "web"}},
-		"template": {
-			"metadata": {"labels": {"app": "web"}},
-			"spec": {"containers": [{"name": "web", "image": "nginx"}]}
-		}
-	}
-}`
+const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+`
 
 // Two controllers of Kubernetes make a Deployment ready, in a sandbox with a simulated node. Options.Recorder
 // would get the trace of what they do.
@@ -31,18 +29,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer func() {
-		if err := session.Stop(); err != nil {
-			fmt.Println(err)
-		}
-	}()
-
-	deployment := &unstructured.Unstructured{}
-	if err := deployment.UnmarshalJSON([]byte(web)); err != nil {
+	defer func() { _ = session.Stop() }()
+	objects, err := runlocal.ParseManifests(strings.NewReader(web))
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	applied, err := session.Apply(ctx, "default", []runlocal.Manifest{{Source: "web.json", Object: deployment}})
+	applied, err := session.Apply(ctx, "default", objects)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,12 +45,19 @@ func Example() {
 		return
 	}
 	statuses, err := session.Statuses(ctx, applied)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	for _, s := range statuses {
 		fmt.Println(s, s.Status.Status, s.Status.Ready)
 	}
+	if err != nil {
+		fmt.Println(err)
+	}
 	// Output: deployment.apps/web Current 3/3
+}
+
+// Documents that are no objects are named by their line, and the others are returned all the same.
+func ExampleParseManifests() {
+	objects, err := runlocal.ParseManifests(strings.NewReader(web + "---\nreplicas: 3\n"))
+	fmt.Println(objects, err)
+	// Output:
+	// [manifests: deployment.apps/web] manifests: line 12: a manifest with apiVersion, kind and metadata is expected: kind is missing
 }

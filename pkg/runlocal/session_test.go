@@ -11,12 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -44,17 +42,12 @@ func start(t *testing.T, o Options, names ...string) *Session {
 
 func manifests(t testing.TB, texts ...string) []Manifest {
 	t.Helper()
-	var out []Manifest
-	for _, text := range texts {
-		u := &unstructured.Unstructured{}
-		data, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := u.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, Manifest{Source: "test.yaml", Object: u})
+	out, err := ParseManifests(strings.NewReader(strings.Join(texts, "\n---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range out {
+		out[i].Source = "test.yaml"
 	}
 	return out
 }

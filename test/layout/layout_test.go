@@ -49,6 +49,7 @@ var edges = map[string][]string{
 		"cmd/kubectl-reconcile/internal/render",
 		"pkg/inspect",
 		"pkg/inspect/cluster",
+		"pkg/runlocal",
 	},
 	"cmd/kubectl-reconcile/internal/diagram": {"cmd/kubectl-reconcile/internal/render"},
 	"cmd/kubectl-reconcile/internal/diff": {

@@ -7,25 +7,16 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
-
-// Manifest is an object that a command line names by a file.
-type Manifest struct {
-	// Source is a file, a URL or "stdin".
-	Source string
-	Object *unstructured.Unstructured
-}
 
 // ManifestFlags are -f, -R and -k, as kubectl has them.
 type ManifestFlags struct {
@@ -52,7 +43,7 @@ func (f *ManifestFlags) AddTo(flags *pflag.FlagSet) {
 }
 
 // ReadFiles returns the objects of files, directories and URLs as Read does; the file "-" is stdin.
-func ReadFiles(stdin io.Reader, names []string) ([]Manifest, error) {
+func ReadFiles(stdin io.Reader, names []string) ([]runlocal.Manifest, error) {
 	f := NewManifestFlags("")
 	f.flags.Filenames = &names
 	return f.Read(stdin)
@@ -65,12 +56,12 @@ func (f *ManifestFlags) Given() bool {
 
 // Read returns the objects of all files that can be read, with an error that joins those of the files and documents
 // that cannot. The file "-" is stdin.
-func (f *ManifestFlags) Read(stdin io.Reader) ([]Manifest, error) {
+func (f *ManifestFlags) Read(stdin io.Reader) ([]runlocal.Manifest, error) {
 	if !f.Given() {
 		return nil, nil
 	}
 	options := f.flags.ToOptions()
-	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError()
+	builder := resource.NewLocalBuilder().Unstructured()
 	var errs []error
 	var piped bytes.Buffer
 	found := options.Kustomize != ""
@@ -88,7 +79,13 @@ func (f *ManifestFlags) Read(stdin io.Reader) ([]Manifest, error) {
 	if !found {
 		return nil, errors.Join(errs...)
 	}
-	manifests, err := collect(builder.FilenameParam(false, &options), &piped)
+	manifests, err := runlocal.ReadManifests(builder.FilenameParam(false, &options), func(source string) []byte {
+		if source == stdinSource {
+			return piped.Bytes()
+		}
+		content, _ := os.ReadFile(source) //nolint:gosec // G304: the user names the file
+		return content                    // nil for what is no file, such as a URL
+	})
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return manifests, err
 	}
@@ -113,91 +110,3 @@ func readable(name string) error {
 
 // stdinSource is the source of what is read from stdin.
 const stdinSource = "stdin"
-
-// collect returns the objects that can be read, with an error that joins those of the others. piped has what was read
-// from stdin.
-func collect(builder *resource.Builder, piped *bytes.Buffer) ([]Manifest, error) {
-	var manifests []Manifest
-	var errs []error
-	err := builder.Flatten().Do().Visit(func(info *resource.Info, err error) error {
-		if err != nil {
-			errs = append(errs, err)
-			return nil // continue with the others
-		}
-		obj, ok := info.Object.(*unstructured.Unstructured)
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s: not an object but a %T", info.Source, info.Object))
-			return nil
-		}
-		manifests = append(manifests, Manifest{Source: info.Source, Object: obj})
-		return nil
-	})
-	if err != nil {
-		errs = append(errs, cli.FlattenErrors(err)...)
-	}
-	for i := range errs {
-		errs[i] = noManifest(errs[i], piped)
-	}
-	return manifests, errors.Join(errs...)
-}
-
-// noManifest returns the error of a document that cannot be decoded as one that names its file and line, and does not
-// have its content: what was no manifest may be a file of passwords. It returns other errors as they are.
-func noManifest(err error, piped *bytes.Buffer) error {
-	rest, ok := strings.CutPrefix(err.Error(), "unable to decode ") // infoForData of k8s.io/cli-runtime/pkg/resource
-	quoted, unquotable := strconv.QuotedPrefix(rest)
-	if !ok || unquotable != nil {
-		return err
-	}
-	source, unquotable := strconv.Unquote(quoted)
-	if unquotable != nil {
-		return err
-	}
-	reason := strings.TrimPrefix(strings.TrimPrefix(rest, quoted), ": ")
-	line := 0
-	if missing, content, found := strings.Cut(reason, " is missing in '"); found {
-		reason = strings.ToLower(strings.Trim(strings.TrimPrefix(missing, "Object "), "'")) + " is missing"
-		line = lineOf(source, piped, strings.TrimSuffix(content, "'"))
-	} else if strings.Contains(reason, "cannot unmarshal") {
-		reason = "it is no object"
-	}
-	if line > 0 {
-		source = fmt.Sprintf("%s: line %d", source, line)
-	}
-	return fmt.Errorf("%s: a manifest with apiVersion, kind and metadata is expected: %s", source, reason)
-}
-
-// lineOf returns the line at which a document, as JSON, begins in a file or in what was read from stdin; 0 if it is not
-// found there.
-func lineOf(source string, piped *bytes.Buffer, document string) int {
-	content := piped.Bytes()
-	if source != stdinSource {
-		var err error
-		if content, err = os.ReadFile(source); err != nil { //nolint:gosec // G304: the user names the file
-			return 0 // such as a URL
-		}
-	}
-	lines := strings.SplitAfter(string(content), "\n")
-	for from := 0; from < len(lines); {
-		end := from
-		for end < len(lines) && (end == from || !strings.HasPrefix(lines[end], "---")) {
-			end++
-		}
-		text := strings.TrimPrefix(strings.Join(lines[from:end], ""), "---")
-		data, err := yaml.YAMLToJSON([]byte(text))
-		if err == nil && string(data) == document || strings.TrimSpace(text) == document {
-			for from < end-1 && !isContent(lines[from]) {
-				from++
-			}
-			return from + 1
-		}
-		from = end
-	}
-	return 0
-}
-
-// isContent reports whether a line of YAML has more than a separator or a comment.
-func isContent(line string) bool {
-	line = strings.TrimSpace(strings.TrimPrefix(line, "---"))
-	return line != "" && !strings.HasPrefix(line, "#")
-}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
 // TargetFlags are the flags that, besides arguments, select the objects of a command, as `kubectl get` has them.
@@ -233,7 +234,7 @@ func (f *TargetFlags) FromFiles(stdin io.Reader, kinds *cluster.Kinds, c *Connec
 }
 
 // targetOf returns the object of a manifest as a target. With -n, its namespace must be that, as for kubectl.
-func targetOf(m Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
+func targetOf(m runlocal.Manifest, kinds *cluster.Kinds, c *Connection) (Target, error) {
 	gvk, name := m.Object.GroupVersionKind(), m.Object.GetName()
 	if name == "" {
 		return Target{}, fmt.Errorf("the %s has no name", gvk.Kind)

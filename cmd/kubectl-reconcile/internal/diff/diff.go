@@ -304,7 +304,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		}
 	} else if len(f.from) > 0 {
 		o.readFrom = func(context.Context) ([]runlocal.Manifest, error) {
-			return asManifests(connect.ReadFiles(streams.In, f.from))
+			return connect.ReadFiles(streams.In, f.from)
 		}
 	}
 	targets := connect.NewTargetFlags()
@@ -337,7 +337,7 @@ func (f *Flags) changeOptions(o *Options) error {
 		return badSelector(f.selector, err)
 	}
 	o.readChange = func(context.Context) ([]runlocal.Manifest, error) {
-		read, err := asManifests(f.manifests.Read(o.streams.In))
+		read, err := f.manifests.Read(o.streams.In)
 		selected := slices.DeleteFunc(read, func(m runlocal.Manifest) bool {
 			return !selector.Matches(labels.Set(m.Object.GetLabels()))
 		})
@@ -358,14 +358,6 @@ func (f *Flags) changeOptions(o *Options) error {
 
 // defaultNamespace is that of objects that name none.
 const defaultNamespace = "default"
-
-func asManifests(read []connect.Manifest, err error) ([]runlocal.Manifest, error) {
-	manifests := make([]runlocal.Manifest, len(read))
-	for i, m := range read {
-		manifests[i] = runlocal.Manifest(m)
-	}
-	return manifests, err
-}
 
 // Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
 func (o *Options) Run(ctx context.Context) error {

@@ -75,7 +75,7 @@ func (f *Flags) setSandbox(o *session.Options, args []string) error {
 			o.Namespace = named[0] // of those that are copied
 		}
 	}
-	o.ReadManifests = session.ManifestReader(f.manifests, o.Streams.In)
+	o.ReadManifests = func() ([]runlocal.Manifest, error) { return f.manifests.Read(o.Streams.In) }
 	return nil
 }
 

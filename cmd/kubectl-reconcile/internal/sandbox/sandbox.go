@@ -132,7 +132,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	}
 	var manifests func() ([]runlocal.Manifest, error)
 	if f.manifests.Given() {
-		manifests = session.ManifestReader(f.manifests, streams.In)
+		manifests = func() ([]runlocal.Manifest, error) { return f.manifests.Read(streams.In) }
 	}
 	record, err := f.session.Record.ToRecording()
 	if err != nil {

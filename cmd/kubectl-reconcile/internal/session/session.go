@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -36,18 +34,6 @@ func (o *Options) Run(ctx context.Context) error {
 	context.AfterFunc(extended, out.cut)
 	runErr := o.runSession(ctx, out, manifests)
 	return errors.Join(unreadable, runErr, out.close(context.Cause(ctx)))
-}
-
-// ManifestReader returns Options.ReadManifests for flags.
-func ManifestReader(flags *connect.ManifestFlags, stdin io.Reader) func() ([]runlocal.Manifest, error) {
-	return func() ([]runlocal.Manifest, error) {
-		read, err := flags.Read(stdin)
-		manifests := make([]runlocal.Manifest, len(read))
-		for i, m := range read {
-			manifests[i] = runlocal.Manifest(m)
-		}
-		return manifests, err
-	}
 }
 
 // readManifests reads the manifests, which may come from a terminal or a slow server. An interrupt does not wait for
