@@ -335,6 +335,7 @@ var edges = map[string][]string{
 	"pkg/runlocal/playback":              {"pkg/inspect/snapshot", "pkg/replay", "pkg/runlocal/api"},
 	"pkg/runlocal/playback/playbacktest": {"pkg/replay", "pkg/runlocal/playback"},
 	"pkg/runlocal/seed":                  {"pkg/inspect/cluster", "pkg/inspect/snapshot", "pkg/runlocal/api"},
+	"pkg/runlocal/runlocaltest":          {"pkg/runlocal", "pkg/runlocal/trace"},
 	"pkg/runlocal/serving":               {},
 	"pkg/runlocal/tap":                   {"pkg/inspect", "pkg/inspect/snapshot", "pkg/runlocal/internal/apirequest", "pkg/runlocal/trace"},
 	"pkg/runlocal/trace":                 {"pkg/inspect"},

@@ -5,7 +5,8 @@
 // It is data only: it observes nothing itself, has nothing about particular controllers and makes no text for people.
 //
 // Its files: event.go has the events, lazy.go the parts of them that are computed on first use, json.go their JSON and
-// NDJSON, recorder.go the Recorder that numbers events and passes them to sinks, summary.go a sink that counts.
+// NDJSON, recorder.go the Recorder that numbers events and passes them to sinks, history.go a sink that keeps them,
+// summary.go one that counts.
 package trace
 
 import (

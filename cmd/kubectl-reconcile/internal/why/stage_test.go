@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/runlocaltest"
 )
 
 // stage is a control plane on which situations are played.
@@ -70,16 +71,7 @@ func embedded(t *testing.T, withControllers bool) *rest.Config {
 	if withControllers {
 		options = runlocal.Options{Nodes: 3, Controllers: runlocal.Names("*")}
 	}
-	s, err := runlocal.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
-	return s.Config()
+	return runlocaltest.Start(t, options).Config()
 }
 
 // addNode makes the node that pods of situations are on, as simulated nodes are named.

@@ -1,0 +1,123 @@
+// Package runlocaltest runs sessions of Kubernetes' controllers in tests. A session ends with its test, which fails if
+// goroutines of it are left, and has the trace in its log if it fails.
+package runlocaltest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+const (
+	// settleTimeout is how long AssertQuiescent waits until nothing is left to do.
+	settleTimeout = time.Minute
+	// quietTime is how long AssertQuiescent looks on then.
+	quietTime = time.Second
+)
+
+// Session is a session of a test. Its methods may be called concurrently.
+type Session struct {
+	*runlocal.Session
+	// History has the trace; nil if Options.Recorder was set.
+	History *trace.History
+}
+
+// Start starts a session that is stopped when the test and its subtests end. The test fails if the session cannot start
+// or stop, or if goroutines are left that were not there before: those of other tests count, and so tests that start
+// sessions must not run in parallel. If the test has failed, the trace is in its log, one event a line, as JSON;
+// unless Options.Recorder is set, which gets the trace then.
+func Start(t testing.TB, o runlocal.Options) *Session {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	s := &Session{}
+	if o.Recorder == nil {
+		s.History = &trace.History{}
+		o.Recorder = trace.NewRecorder(clock.RealClock{}, s.History)
+	}
+	var err error
+	// Stop ends the session, in order: the context of the test ends before its cleanup functions are called.
+	if s.Session, err = runlocal.Start(context.WithoutCancel(t.Context()), o); err != nil {
+		t.Fatalf("starting a session: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stopping the session: %v", err)
+		}
+		goleak.VerifyNone(t, before)
+		if t.Failed() && s.History != nil {
+			t.Logf("the trace of the session:\n%s", traceText(s.History))
+		}
+	})
+	return s
+}
+
+// AssertQuiescent fails the test if the controllers go on writing though nothing has happened that they would have to
+// act on, as two that undo each other's writes do: if the session does not settle within a minute, or if there are
+// writes within a second after that. Leases, which nodes renew, and Events do not count. Session.History must not be
+// nil.
+func AssertQuiescent(t testing.TB, s *Session) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
+	defer cancel()
+	began := s.lastEvent()
+	err := s.WaitSettled(ctx)
+	if ctx.Err() == nil && err == nil {
+		began = s.lastEvent()
+		select {
+		case <-time.After(quietTime):
+		case <-ctx.Done():
+		}
+	}
+	switch written := s.writesAfter(began); {
+	case err != nil:
+		t.Errorf("the controllers have not settled: %v; meanwhile they wrote:\n%s", err, written)
+	case written != "":
+		t.Errorf("the controllers had settled, and go on writing:\n%s", written)
+	}
+}
+
+// lastEvent returns the Seq of the newest event.
+func (s *Session) lastEvent() (seq uint64) {
+	for e := range s.History.All() {
+		seq = e.Seq
+	}
+	return seq
+}
+
+// writesAfter lists the writes of controllers after an event, a line for all that are alike; empty if there are none.
+func (s *Session) writesAfter(seq uint64) string {
+	counts := map[string]int{}
+	for e := range s.History.All() {
+		r, ok := e.Detail.(*trace.Request)
+		if ok && e.Seq > seq && r.ChangesObjects() && r.Resource != "leases" {
+			name := strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+			counts[fmt.Sprintf("%s of %s: %s %s %s", e.Controller, e.Key, r.Verb, r.Resource, name)]++
+		}
+	}
+	var lines []string
+	for _, line := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%4d × %s", counts[line], line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// traceText returns the events, each as a line of JSON.
+func traceText(h *trace.History) string {
+	var out bytes.Buffer
+	w := trace.NewWriter(&out)
+	for e := range h.All() {
+		w.Record(&e)
+	}
+	return out.String()
+}
