@@ -4,26 +4,20 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 )
-
-// signingLifetime is how long the session's authority is valid. It is longer than that of the certificates that it
-// signs, as a certificate is cut off at the end of its authority.
-const signingLifetime = 10 * 365 * 24 * time.Hour
 
 // signingAuthority is a certificate authority in files of a private folder, for the controller that signs certificates
 // reads files. A nil one is that of a session without this controller.
@@ -36,7 +30,7 @@ type signingAuthority struct {
 
 // newSigningAuthority makes a key and a self-signed certificate. remove must be called at the end.
 func newSigningAuthority() (*signingAuthority, error) {
-	cert, key, err := selfSigned("kubectl-reconcile sandbox")
+	certificate, key, err := selfSigned("kubectl-reconcile sandbox")
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +38,9 @@ func newSigningAuthority() (*signingAuthority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the certificate authority: %w", err)
 	}
-	a := &signingAuthority{dir: dir, cert: cert, certFile: filepath.Join(dir, "ca.crt"),
+	a := &signingAuthority{dir: dir, cert: certificate, certFile: filepath.Join(dir, "ca.crt"),
 		keyFile: filepath.Join(dir, "ca.key")}
-	err = errors.Join(serving.WritePrivate(a.certFile, cert), serving.WritePrivate(a.keyFile, key))
+	err = errors.Join(serving.WritePrivate(a.certFile, certificate), serving.WritePrivate(a.keyFile, key))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the certificate authority: %w", err), a.remove())
 	}
@@ -61,33 +55,26 @@ func (a *signingAuthority) remove() error {
 	return os.RemoveAll(a.dir)
 }
 
-// selfSigned makes a certificate authority of that name, both parts in PEM.
-func selfSigned(name string) (cert, key []byte, err error) {
+// selfSigned makes a certificate authority of that name, both parts in PEM. It is valid for ten years: longer than the
+// certificates that it signs, as a certificate is cut off at the end of its authority.
+func selfSigned(name string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the key of the certificate authority: %w", err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a serial number: %w", err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(signingLifetime), // clocks differ
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign,
-		BasicConstraintsValid: true, IsCA: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	config := cert.Config{CommonName: name, NotBefore: time.Now().Add(-time.Hour)} // clocks differ
+	signed, err := cert.NewSelfSignedCACert(config, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the certificate of the certificate authority: %w", err)
 	}
-	encoded, err := x509.MarshalECPrivateKey(private)
+	certificate, err = cert.EncodeCertificates(signed)
 	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the certificate of the certificate authority: %w", err)
+	}
+	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
 		return nil, nil, fmt.Errorf("encoding the key of the certificate authority: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded}), nil
+	return certificate, key, nil
 }
 
 // prepare leaves to the controllers what the API server would do in their place, and makes what they sign with.

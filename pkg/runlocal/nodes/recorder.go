@@ -19,7 +19,8 @@ import (
 )
 
 // Events are written when the reconcilers are idle: four of them for each pod would otherwise make a thousand pods take
-// twice as long.
+// twice as long. client-go's recorders (tools/record and tools/events) write at once, and drop what comes while a
+// thousand are waiting.
 const (
 	// yieldPollInterval is how often a recorder checks whether the reconcilers are idle.
 	yieldPollInterval = 10 * time.Millisecond

@@ -19,6 +19,8 @@ const certificateLifetime = 365 * 24 * time.Hour
 
 // SelfSigned returns a self-signed certificate with the common name name, for host and the local names of this machine;
 // for all its addresses if host is empty or unspecified. It also returns the certificate in PEM, for clients to trust.
+// client-go's util/cert does not do the same: its self-signed certificates have either no addresses, or two RSA keys,
+// which take longer to make than a server takes to start.
 func SelfSigned(name, host string) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
