@@ -3,6 +3,7 @@ package runlocal_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -20,36 +21,35 @@ spec:
     spec: {containers: [{name: web, image: nginx}]}
 `
 
-// Two controllers of Kubernetes make a Deployment ready, in a sandbox with a simulated node. Options.Recorder
-// would get the trace of what they do.
-func Example() {
-	ctx := context.Background()
+// deploy returns how the objects of manifests are when two controllers of Kubernetes have made them ready.
+func deploy(ctx context.Context, manifests io.Reader) ([]runlocal.ObjectStatus, error) {
 	session, err := runlocal.Start(ctx, runlocal.Options{Controllers: runlocal.Names("deployment", "replicaset")})
 	if err != nil {
-		fmt.Println(err)
-		return
+		return nil, err
 	}
 	defer func() { _ = session.Stop() }()
-	objects, err := runlocal.ParseManifests(strings.NewReader(web))
+	objects, err := runlocal.ParseManifests(manifests)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return nil, err
 	}
 	applied, err := session.Apply(ctx, "default", objects)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return nil, err
 	}
 	if err := session.WaitReady(ctx, applied); err != nil {
-		fmt.Println(err)
-		return
+		return nil, err
 	}
-	statuses, err := session.Statuses(ctx, applied)
-	for _, s := range statuses {
-		fmt.Println(s, s.Status.Status, s.Status.Ready)
-	}
+	return session.Statuses(ctx, applied)
+}
+
+// Two controllers of Kubernetes make a Deployment ready, in a sandbox with a simulated node.
+func Example() {
+	objects, err := deploy(context.Background(), strings.NewReader(web))
 	if err != nil {
 		fmt.Println(err)
+	}
+	for _, o := range objects {
+		fmt.Println(o, o.Status.Status, o.Status.Ready)
 	}
 	// Output: deployment.apps/web Current 3/3
 }
@@ -57,7 +57,9 @@ func Example() {
 // Documents that are no objects are named by their line, and the others are returned all the same.
 func ExampleParseManifests() {
 	objects, err := runlocal.ParseManifests(strings.NewReader(web + "---\nreplicas: 3\n"))
-	fmt.Println(objects, err)
+	fmt.Println(objects)
+	fmt.Println(err)
 	// Output:
-	// [manifests: deployment.apps/web] manifests: line 12: a manifest with apiVersion, kind and metadata is expected: kind is missing
+	// [manifests: deployment.apps/web]
+	// manifests: line 12: a manifest with apiVersion, kind and metadata is expected: kind is missing
 }
