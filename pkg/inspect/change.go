@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Change is one field that differs between two versions of an object.
+// Change is one field that differs between two versions of an object. It is made by Changes, ChangesWithOrder or
+// Mask.Change, which hide what must not be shown; a test of the layout finds others.
 type Change struct {
 	// Path names the field as kubectl does: status.replicas, spec.template.spec.containers[name=web].image.
 	Path string `json:"path"`
-	// Old and New are JSON values: nil (absent), bool, int64, float64, string, []any or map[string]any.
+	// Old and New are JSON values: nil (absent), bool, int64, float64, string, []any or map[string]any; HiddenValue in
+	// the place of what is hidden.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
 }
@@ -45,15 +47,38 @@ var bookkeeping = []string{"managedFields", "resourceVersion"}
 
 // Changes lists the fields in which two versions of an object differ, sorted by path. Either may be nil: all fields
 // of the other then differ. managedFields and resourceVersion are left out. Entries of lists are matched by their
-// merge key, if the list has one. The objects are not changed.
-func Changes(old, updated runtime.Object) ([]Change, error) { return changes(old, updated, false) }
+// merge key, if the list has one. Values are compared, and then hidden by the mask. The objects are not changed.
+func Changes(old, updated runtime.Object, mask Mask) ([]Change, error) {
+	return maskedChanges(old, updated, mask, false)
+}
 
 // ChangesWithOrder is Changes with the order of lists whose entries are matched by a merge key: if a list has the same
 // entries in another order, that is a change of the list, whose values are the keys.
-func ChangesWithOrder(old, updated runtime.Object) ([]Change, error) {
-	return changes(old, updated, true)
+func ChangesWithOrder(old, updated runtime.Object, mask Mask) ([]Change, error) {
+	return maskedChanges(old, updated, mask, true)
 }
 
+// CompareValues calls f for each field in which two versions of an object differ, as Changes lists them, with the
+// values as they are, also those of Secrets. It is for the few that must compare these: what they show of them is made
+// by Mask.Change. A test of the layout knows who calls it.
+func CompareValues(old, updated runtime.Object, f func(path string, old, updated any)) error {
+	all, err := changes(old, updated, false)
+	for _, c := range all {
+		f(c.Path, c.Old, c.New)
+	}
+	return err
+}
+
+func maskedChanges(old, updated runtime.Object, mask Mask, order bool) ([]Change, error) {
+	out, err := changes(old, updated, order)
+	isHidden := mask.of(old, updated)
+	for i := range out {
+		out[i] = masked(out[i], isHidden)
+	}
+	return out, err
+}
+
+// changes returns the changes with their real values.
 func changes(old, updated runtime.Object, order bool) ([]Change, error) {
 	before, err := fields(old)
 	if err != nil {
@@ -70,7 +95,7 @@ func changes(old, updated runtime.Object, order bool) ([]Change, error) {
 }
 
 func fields(obj runtime.Object) (map[string]any, error) {
-	if obj == nil || reflect.ValueOf(obj).IsNil() {
+	if isNil(obj) {
 		return nil, nil
 	}
 	var all map[string]any

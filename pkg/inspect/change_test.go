@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func object(content map[string]any) *unstructured.Unstructured {
@@ -114,7 +115,7 @@ func TestChanges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			changes, err := Changes(tt.old, tt.updated)
+			changes, err := Changes(tt.old, tt.updated, Mask{Kind: schema.GroupKind{Kind: "Thing"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func TestChanges(t *testing.T) {
 func TestChangesKeepsObjects(t *testing.T) {
 	old := object(map[string]any{"kind": "X", "metadata": map[string]any{"resourceVersion": "1", "name": "n"}})
 	before := old.DeepCopy()
-	if _, err := Changes(old, object(map[string]any{"metadata": map[string]any{"name": "m"}})); err != nil {
+	if _, err := Changes(old, object(map[string]any{"metadata": map[string]any{"name": "m"}}), Mask{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before.Object, old.Object); diff != "" {

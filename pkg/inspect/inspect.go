@@ -15,7 +15,8 @@
 // fieldowners.go the fields in them, by the paths of fieldpath.go. cause.go has the types of causes and causes.go finds
 // them, with the rules for pods (causespod.go), other built-in kinds (causesworkload.go, causesstorage.go) and writes
 // that an API server has refused (causesrefusal.go). values.go reads fields of which nothing can be trusted to have the
-// documented type, and collects what has another; secret.go knows which objects have values that must not be shown.
+// documented type, and collects what has another; mask.go hides the values that must not be shown, and secrettext.go
+// those in texts.
 package inspect
 
 import (

@@ -32,20 +32,19 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if secret {
 		storeText(applied)
 	}
-	changes, err := inspect.Changes(applied, obj)
+	mask := inspect.Mask{Kind: obj.GroupVersionKind().GroupKind(), Hides: func(string) bool { return secret }}
+	var out []SetField
+	err := inspect.CompareValues(applied, obj, func(path string, wanted, actual any) {
+		if wanted == nil || isWithin(wanted, actual) {
+			return // not applied, or completed by defaults
+		}
+		c := mask.Change(path, wanted, actual)
+		out = append(out, SetField{
+			Object: obj, Path: path, Wanted: c.Old, Actual: c.New, By: setBy(obj, path, actual == nil),
+		})
+	})
 	if err != nil {
 		return nil
-	}
-	var out []SetField
-	for _, c := range changes {
-		if c.Old == nil || isWithin(c.Old, c.New) {
-			continue // not applied, or completed by defaults
-		}
-		f := SetField{Object: obj, Path: c.Path, Wanted: c.Old, Actual: c.New, By: setBy(obj, c.Path, c.New == nil)}
-		if secret {
-			f.Wanted, f.Actual = hideValue(f.Wanted), hideValue(f.Actual)
-		}
-		out = append(out, f)
 	}
 	return out
 }
@@ -68,13 +67,6 @@ func storeText(secret *unstructured.Unstructured) {
 		}
 	}
 	secret.Object["data"] = data
-}
-
-func hideValue(v any) any {
-	if v == nil {
-		return nil
-	}
-	return inspect.HiddenValue
 }
 
 // isWithin reports whether an applied value is what is there, or a part of it: the server completes maps and lists, and

@@ -94,7 +94,7 @@ const templateHashLabel = "pod-template-hash"
 // againstTemplate returns the fields of the template of a ReplicaSet that differ from that of its Deployment.
 func againstTemplate(set, deployment *unstructured.Unstructured) []SetField {
 	wanted, actual := templateOf(deployment), templateOf(set)
-	changes, err := inspect.Changes(wanted, actual)
+	changes, err := inspect.Changes(wanted, actual, inspect.Mask{})
 	if err != nil {
 		return nil
 	}

@@ -204,8 +204,10 @@ func decode(raw []byte) (any, error) {
 
 // changes lists the fields that differ. Without all, those are left out that heartbeats change, as withoutNoise does,
 // and the order of lists whose entries have keys, unless nothing else differs: then only says so.
-func (d difference) changes(all, heartbeats bool) (changes []inspect.Change, only Only, err error) {
-	changes, err = inspect.ChangesWithOrder(asObject(d.before), asObject(d.after))
+func (d difference) changes(mask inspect.Mask, all, heartbeats bool) (
+	changes []inspect.Change, only Only, err error,
+) {
+	changes, err = inspect.ChangesWithOrder(asObject(d.before), asObject(d.after), mask)
 	only = onlyOf(changes)
 	if err != nil || !all {
 		if only != OnlyOrder && only != OnlyOrderAndTimes {
@@ -217,7 +219,7 @@ func (d difference) changes(all, heartbeats bool) (changes []inspect.Change, onl
 		old, _, _ := unstructured.NestedFieldNoCopy(d.before, "metadata", name)
 		updated, _, _ := unstructured.NestedFieldNoCopy(d.after, "metadata", name)
 		if old != nil || updated != nil {
-			changes = append(changes, inspect.Change{Path: "metadata." + name, Old: old, New: updated})
+			changes = append(changes, mask.Change("metadata."+name, old, updated))
 		}
 	}
 	return changes, only, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 // texts are JSON documents and what is nearly so.
@@ -50,6 +51,9 @@ func TestSplitBesideAnotherVersion(t *testing.T) {
 	}
 }
 
+// secretStream is one of Secrets: of other objects the whole may have a kind of which values are hidden, and parts not.
+var secretStream = &streamState{Stream: &replay.Stream{Resource: "secrets"}}
+
 // wholeChanges is what changes are without splitting.
 func wholeChanges(t *testing.T, before, after []byte) ([]inspect.Change, bool) {
 	t.Helper()
@@ -59,7 +63,7 @@ func wholeChanges(t *testing.T, before, after []byte) ([]inspect.Change, bool) {
 			return nil, false
 		}
 	}
-	changes, _, err := difference{objects[0], objects[1]}.changes(false, false)
+	changes, _, err := difference{objects[0], objects[1]}.changes(secretStream.mask(), false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +81,9 @@ func FuzzDifference(f *testing.F) {
 		checkLike(t, after, before)
 		old := documentOf(before, nil)
 		updated := documentOf(after, old)
-		change, d, err := changeOf(old, updated, &streamState{}, false)
+		change, d, err := changeOf(old, updated, secretStream, false)
 		_, _ = writerOf(old, updated)
-		_ = ownerOfChanges(updated, d)
+		_ = ownerOfChanges(updated, d, secretStream.mask())
 		_ = containersOf(before, after)
 		_ = ownersOf(after)
 		_, _ = rawjson.Elements(before), regardingOf(after)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -101,6 +102,19 @@ func TestFieldsAreTrimmed(t *testing.T) {
 	entries := r.entries(Options{Filter: Filter{Fields: []string{"spec.nodeName"}, Types: []Type{Modified}}})
 	if len(entries) != 1 || len(entries[0].Change.Fields) != 1 || entries[0].Change.Fields[0].Path != "spec.nodeName" {
 		t.Errorf("fields that were not asked for are in %+v", entries[0].Change)
+	}
+}
+
+// TestFirstValuesOfSecrets: a field that is asked for is shown from its first value on, that of a Secret as hidden.
+func TestFirstValuesOfSecrets(t *testing.T) {
+	r := newRecording(t)
+	r.object(replay.TypeAdded, "Secret", pod("", `,"data":{"a":"eA=="}`))
+	entries := r.entries(Options{Filter: Filter{Fields: []string{"data"}}})
+	if len(entries) != 1 {
+		t.Fatalf("there are %d entries", len(entries))
+	}
+	if diff := cmp.Diff([]inspect.Change{{Path: "data.a", New: inspect.HiddenValue}}, entries[0].Change.Fields); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
@@ -27,11 +26,8 @@ func changeOf(before, after *document, s *streamState, all bool) (*ObjectChange,
 	if err != nil {
 		return out, d, err
 	}
-	if out.Fields, out.Only, err = d.changes(all, s.heartbeats); err != nil {
+	if out.Fields, out.Only, err = d.changes(s.mask(), all, s.heartbeats); err != nil {
 		return out, d, err
-	}
-	if s.secret {
-		inspect.HideSecret(out.Fields)
 	}
 	if d.before["status"] != nil || d.after["status"] != nil {
 		out.Conditions = compareConditions(conditionsIn(d.before), conditionsIn(d.after))

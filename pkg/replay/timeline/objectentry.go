@@ -149,12 +149,12 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 		return true
 	}
 	if !certain {
-		e.setManager(ownerOfChanges(after, d))
+		e.setManager(ownerOfChanges(after, d, s.mask()))
 		t.note(e.Writer.manager())
 	}
 	if old == nil && len(t.o.Filter.Fields) > 0 { // the first values of fields that are asked for
 		if all, err := differenceOf(documentOf([]byte("{}"), nil), after, false); err == nil {
-			e.Change.Fields, _, _ = all.changes(false, false) // it is empty if they cannot be read
+			e.Change.Fields, _, _ = all.changes(s.mask(), false, false) // it is empty if they cannot be read
 		}
 	}
 	return true

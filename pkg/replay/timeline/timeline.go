@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -53,9 +54,8 @@ type Timeline struct {
 // streamState is what is known about a stream.
 type streamState struct {
 	*replay.Stream
-	// events is true for a stream of Events, secret for one of Secrets.
-	events, secret bool
-	heartbeats     bool // see hasHeartbeats
+	events     bool // it is one of Events
+	heartbeats bool // see hasHeartbeats
 	// selected is true if the kind is one of Filter.Kinds.
 	selected bool
 	listed   bool // the first list is complete
@@ -197,10 +197,14 @@ func (t *Timeline) Streams() []replay.Stream {
 
 func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 	return &streamState{
-		Stream: s, events: isEventStream(s), secret: s.Group == "" && s.Kind == "Secret",
-		heartbeats: hasHeartbeats(s),
-		selected:   slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
+		Stream: s, events: isEventStream(s), heartbeats: hasHeartbeats(s),
+		selected: slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
+}
+
+// mask returns what must not be shown of the stream's objects, of which differences are only parts.
+func (s *streamState) mask() inspect.Mask {
+	return inspect.Mask{Kind: s.GVK().GroupKind(), Resource: s.GroupResource()}
 }
 
 func (t *Timeline) addStream(s *replay.Stream) {

@@ -142,13 +142,13 @@ func lastOf(writers []*inspect.Writer) *inspect.Writer {
 // ownerOfChanges returns the manager that owns fields that have changed: of several the last that wrote. It is nil if
 // values were only removed, which nobody owns. Times have a resolution of one second: what a manager writes twice in
 // one second does not change its entry.
-func ownerOfChanges(after *document, d difference) *inspect.Writer {
+func ownerOfChanges(after *document, d difference, mask inspect.Mask) *inspect.Writer {
 	raw := after.meta("managedFields")
 	var fields []any
 	if raw == nil || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	changes, _, err := d.changes(false, false)
+	changes, _, err := d.changes(mask, false, false)
 	if err != nil {
 		return nil
 	}

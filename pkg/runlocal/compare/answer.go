@@ -207,7 +207,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
-			Fields: []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}},
+			Fields: []inspect.Change{r.nameChange(w, ev)},
 		}
 	case different:
 		if w.verb == VerbUpdateStatus && r.isGoneSoon(ev) {
@@ -381,6 +381,12 @@ func (r *run) replayedWrite(w *write, changes bool) Write {
 	if current := r.object(w.objectID()).current; current != nil && w.verb != VerbCreate {
 		before = contentOf(current, w.verb)
 	}
-	out.Changes = r.hiding.changes(w.objectID().resource, before, w.content)
+	mask := r.hiding.mask(w.objectID().resource)
+	out.Changes, _ = inspect.Changes(object(before), object(w.content), mask) // no error: they are JSON values
 	return out
+}
+
+// nameChange is how a write differs from an effect that is of an object with another name.
+func (r *run) nameChange(w *write, ev *event) inspect.Change {
+	return r.hiding.mask(w.objectID().resource).Change("metadata.name", ev.record.Name, w.object.Name)
 }

@@ -19,14 +19,17 @@ type change struct {
 	namespace, name string
 	verb            Verb   // empty if the event shows no write, such as the end of a deletion that had begun
 	before, after   fields // nil if there is none
+	mask            inspect.Mask
 
 	changed []inspect.Change // set by changes
 	known   bool             // changed is set
 }
 
-// newChange finds out what an event did. Either of before and after may be nil.
-func newChange(resource schema.GroupResource, namespace, name string, before, after fields) *change {
-	c := &change{resource: resource, namespace: namespace, name: name, before: before, after: after}
+// newChange finds out what an event did to an object of the mask's resource. Either of before and after may be nil.
+func newChange(mask inspect.Mask, namespace, name string, before, after fields) *change {
+	c := &change{
+		resource: mask.Resource, namespace: namespace, name: name, before: before, after: after, mask: mask,
+	}
 	switch {
 	case before == nil && after == nil:
 	case before == nil:
@@ -45,13 +48,14 @@ func newChange(resource schema.GroupResource, namespace, name string, before, af
 	return c
 }
 
-// changes returns what differs between before and after, without metadata that the API sets.
+// changes returns what differs between before and after, without metadata that the API sets. Values that must not be
+// shown are hidden.
 func (c *change) changes() []inspect.Change {
 	if c.known {
 		return c.changed
 	}
 	c.known = true
-	all, err := inspect.Changes(object(c.before), object(c.after))
+	all, err := inspect.Changes(object(c.before), object(c.after), c.mask)
 	if err != nil {
 		return nil
 	}

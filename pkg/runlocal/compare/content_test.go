@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // TestContentWithoutAdditions: what the API adds to what a controller has sent is not compared.
@@ -131,7 +133,7 @@ metadata:
   labels: {controller-revision-hash: old}
   ownerReferences: [{apiVersion: apps/v1, kind: `+kind+`, name: set, uid: u1, controller: true}]
 spec: {nodeName: node-1}`)
-		c := newChange(core("pods"), "shop", "one", pod, nil)
+		c := newChange(inspect.Mask{Resource: core("pods")}, "shop", "one", pod, nil)
 		for strategy, want := range map[string]bool{"RollingUpdate": true, "OnDelete": false} {
 			owner := yamlFields(t, `
 metadata: {name: set, namespace: shop, uid: u1}

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// hiding knows the values that cannot be compared, as the recording has placeholders in their place, or must not be:
-// and all differences of objects are made by it, so that none shows the value of a Secret, or one that was redacted.
+// hiding knows the values that cannot be compared, as the recording has placeholders in their place, or must not be,
+// and what no difference shows: values of Secrets, and those that were redacted.
 type hiding struct {
 	// ignored name the fields that are not compared, redacted those that the recording has placeholders for.
 	ignored, redacted []redact.Rule
@@ -47,59 +47,49 @@ func (h *hiding) stream(resource schema.GroupResource) *replay.Stream {
 	return &replay.Stream{Group: resource.Group, Resource: resource.Resource}
 }
 
-// changes returns what differs between two objects of a resource, or two parts of them, either of which may be nil.
-// Values that must not be shown are hidden.
-func (h *hiding) changes(resource schema.GroupResource, before, after fields) []inspect.Change {
-	return h.hide(resource, rawChanges(before, after))
-}
-
-func rawChanges(before, after fields) []inspect.Change {
-	changes, err := inspect.Changes(object(before), object(after))
-	if err != nil { // cannot happen: they are JSON values
-		return []inspect.Change{{New: err.Error()}}
+// mask returns what must not be shown of objects of a resource, or of parts of them.
+func (h *hiding) mask(resource schema.GroupResource) inspect.Mask {
+	stream := h.stream(resource)
+	return inspect.Mask{
+		Kind: stream.GVK().GroupKind(), Resource: resource,
+		Hides: func(path string) bool { return names(h.redacted, stream, path) },
 	}
-	return changes
-}
-
-func (h *hiding) hide(resource schema.GroupResource, changes []inspect.Change) []inspect.Change {
-	if resource == core("secrets") {
-		inspect.HideSecret(changes)
-	}
-	for i := range changes {
-		if names(h.redacted, h.stream(resource), changes[i].Path) {
-			changes[i].Hide()
-		}
-	}
-	return changes
 }
 
 func names(rules []redact.Rule, stream *replay.Stream, path string) bool {
 	return slices.ContainsFunc(rules, func(rule redact.Rule) bool { return rule.Names(stream, path) })
 }
 
+// redactedValue is a value of the recording with placeholders, and the value of the run that may be behind them.
+type redactedValue struct{ recorded, replayed string }
+
+// compare returns what differs between two results of contentOf, and the values of which that is not known, as they
+// were redacted. What is ignored is in neither. The redacted values are real: they must not be shown.
+func (h *hiding) compare(
+	resource schema.GroupResource, recorded, replayed fields,
+) (differ []inspect.Change, redacted []redactedValue) {
+	mask, stream := h.mask(resource), h.stream(resource)
+	err := inspect.CompareValues(object(recorded), object(replayed), func(path string, old, updated any) {
+		text, isText := old.(string)
+		value, both := updated.(string)
+		switch {
+		case names(h.ignored, stream, path):
+		case isText && both && redact.HasPlaceholder(text) && redact.MayBe(text, value):
+			redacted = append(redacted, redactedValue{text, value})
+		default:
+			differ = append(differ, mask.Change(path, old, updated))
+		}
+	})
+	if err != nil { // cannot happen: they are JSON values
+		differ = append(differ, mask.Change("", nil, err.Error()))
+	}
+	return differ, redacted
+}
+
 // differences returns what differs between two results of contentOf, without what is not compared.
 func (h *hiding) differences(resource schema.GroupResource, recorded, replayed fields) []inspect.Change {
 	differ, _ := h.compare(resource, recorded, replayed)
-	return h.hide(resource, differ)
-}
-
-// compare returns what differs between two results of contentOf, and of which values that is not known, as they were
-// redacted. What is ignored is in neither.
-func (h *hiding) compare(
-	resource schema.GroupResource, recorded, replayed fields,
-) (differ, redacted []inspect.Change) {
-	for _, one := range rawChanges(recorded, replayed) {
-		old, isText := one.Old.(string)
-		updated, both := one.New.(string)
-		switch {
-		case names(h.ignored, h.stream(resource), one.Path):
-		case isText && both && redact.HasPlaceholder(old) && redact.MayBe(old, updated):
-			redacted = append(redacted, one)
-		default:
-			differ = append(differ, one)
-		}
-	}
-	return differ, redacted
+	return differ
 }
 
 // areAlike reports whether two results of contentOf are the same, as far as they are compared.
@@ -122,8 +112,8 @@ func (h *hiding) areAlike(resource schema.GroupResource, recorded, replayed fiel
 func (h *hiding) learn(resource schema.GroupResource, recorded, replayed fields) int {
 	_, redacted := h.compare(resource, recorded, replayed)
 	for _, one := range redacted {
-		if old, _ := one.Old.(string); redact.IsPlaceholder(old) {
-			h.learned[old], _ = one.New.(string)
+		if redact.IsPlaceholder(one.recorded) {
+			h.learned[one.recorded] = one.replayed
 		}
 	}
 	return len(redacted)
@@ -190,16 +180,14 @@ func (h *hiding) known(resource schema.GroupResource, object, redacted []byte) (
 	}
 	_, values := h.compare(resource, before, after)
 	for _, one := range values {
-		placeholder, _ := one.Old.(string)
-		value, _ := one.New.(string)
-		if !redact.IsPlaceholder(placeholder) {
+		if !redact.IsPlaceholder(one.recorded) {
 			continue
 		}
-		if other := recorded[value]; other != "" {
-			redacted = bytes.ReplaceAll(redacted, []byte(placeholder), []byte(other))
+		if other := recorded[one.replayed]; other != "" {
+			redacted = bytes.ReplaceAll(redacted, []byte(one.recorded), []byte(other))
 			continue
 		}
-		h.learned[placeholder] = value
+		h.learned[one.recorded] = one.replayed
 	}
 	return redacted, nil
 }

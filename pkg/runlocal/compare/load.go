@@ -373,7 +373,7 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 			before = obj
 		}
 	}
-	c := newChange(resource, ev.record.Namespace, ev.record.Name, before, after)
+	c := newChange(l.hiding.mask(resource), ev.record.Namespace, ev.record.Name, before, after)
 	ev.verb = c.verb
 	defer state.set(ev, after)
 	if ev.record.Relisted || ev.record.Type == replay.TypeListItem {
@@ -387,7 +387,7 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	case isEffect:
 		made.before = slices.ContainsFunc(made.causes, l.isFromBefore)
 		ev.effect, ev.verb, ev.hiding = &made, c.verb, l.hiding
-		ev.changes = l.hiding.hide(resource, c.changes())
+		ev.changes = c.changes()
 		ev.generated = c.verb == VerbCreate && isGenerated(obj)
 		ev.content = contentOf(withDefaults(c.written(), ev.stream), c.verb)
 	case isUnattributed:

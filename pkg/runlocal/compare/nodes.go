@@ -3,6 +3,8 @@ package compare
 import (
 	"regexp"
 	"slices"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 )
 
 // nodeField are the fields by which a DaemonSet has a pod scheduled to one node.
@@ -18,7 +20,11 @@ func (r *run) isOtherNode(w *write, ev *event) bool {
 	if w.verb != VerbCreate || owner == nil || owner.text("kind") != "DaemonSet" {
 		return false
 	}
-	for _, change := range rawChanges(ev.content, w.content) {
+	changes, err := inspect.Changes(object(ev.content), object(w.content), inspect.Mask{Resource: core("pods")})
+	if err != nil { // cannot happen: they are JSON values
+		return false
+	}
+	for _, change := range changes {
 		if !nodeField.MatchString(change.Path) {
 			return false
 		}

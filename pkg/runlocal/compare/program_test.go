@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -77,7 +78,7 @@ func TestProgramWrites(t *testing.T) {
 			record: &replay.Record{Namespace: "shop", Name: "c", Writer: test.user},
 			stream: &replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true},
 		}
-		c := newChange(core("configmaps"), "shop", "c", parsed(t, test.before), parsed(t, test.after))
+		c := newChange(inspect.Mask{Resource: core("configmaps")}, "shop", "c", parsed(t, test.before), parsed(t, test.after))
 		got, made := found.who(index{}, ev, c)
 		if got != test.want || got == isEffect && (c.verb != test.verb || made.key != test.key ||
 			made.possible != test.possible || made.controller != "program") {

@@ -149,13 +149,14 @@ func (r *programRun) complete(w *write) {
 		if current != nil && stream != nil {
 			before = withDefaults(current, stream)
 		}
-		c := newChange(w.objectID().resource, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
+		mask := r.hiding.mask(w.objectID().resource)
+		c := newChange(mask, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
 		if w.verb = c.verb; c.verb != "" {
 			sent := after
 			if c.verb == VerbCreate && stream != nil { // as those of the recording, see load.go
 				sent = withDefaults(requested(after), stream)
 			}
-			w.content, w.changes = contentOf(sent, c.verb), r.hiding.hide(w.objectID().resource, c.changes())
+			w.content, w.changes = contentOf(sent, c.verb), c.changes()
 			if w.verb != VerbCreate && r.differsNowhere(w, before) {
 				w.verb = ""
 			}

@@ -244,7 +244,7 @@ func (r *programRun) end(id keyID, w *write, ev *event) {
 	ev.compared = true
 	difference := &Difference{Recorded: r.recordedProgramWrite(ev), Replayed: r.programWrite(w, false)}
 	if w.verb == VerbDelete {
-		difference.Fields = []inspect.Change{{Path: "metadata.name", Old: ev.record.Name, New: w.object.Name}}
+		difference.Fields = []inspect.Change{r.nameChange(w, ev)}
 	} else {
 		difference.Fields = r.hiding.differences(w.objectID().resource, ev.content, w.content)
 	}

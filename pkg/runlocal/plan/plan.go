@@ -217,7 +217,7 @@ func (o *Object) Changed() bool {
 	if o.Verb() != Update {
 		return true
 	}
-	changes, err := inspect.Changes(o.Before, o.After)
+	changes, err := inspect.Changes(o.Before, o.After, inspect.Mask{})
 	if err != nil {
 		return true
 	}

@@ -332,7 +332,7 @@ func planInCopy(
 	}
 	for i := range plan.Objects {
 		o := &plan.Objects[i]
-		changes, err := inspect.Changes(o.Before, o.After)
+		changes, err := inspect.Changes(o.Before, o.After, inspect.Mask{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func (a *answer) version() uint64 { return snapshot.VersionNumber(a.meta.Resourc
 func (a *answer) created() []inspect.Change {
 	obj, err := a.object()
 	if err != nil {
-		return []inspect.Change{{New: err.Error()}}
+		return errorChange(err)
 	}
 	var out []inspect.Change
 	for _, c := range compare(nil, obj) {

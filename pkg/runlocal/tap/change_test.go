@@ -37,22 +37,22 @@ func TestSecretsAreNotTold(t *testing.T) {
 		want         []string
 	}{
 		{"a value that has changed", secret("one", nil), secret("two", nil),
-			[]string{"data.token: (hidden) -> (hidden)"}},
+			[]string{"data.token: *** -> ***"}},
 		{"a copy of the values", secret("one", map[string]string{"note": "n"}), secret("one", applied), []string{
-			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> ***",
 		}},
-		{"without its kind's type", raw("b25l"), raw("dHdv"), []string{"data.token: (hidden) -> (hidden)"}},
+		{"without its kind's type", raw("b25l"), raw("dHdv"), []string{"data.token: *** -> ***"}},
 		{"what is not secret in a Secret", secret("one", map[string]string{"note": "a"}),
 			secret("one", map[string]string{"note": "b"}), []string{
 				"metadata.annotations.note: a -> b",
 			}},
 		{
 			"a token that was requested", &authenticationv1.TokenRequest{},
-			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: (hidden) -> (hidden)"},
+			&authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: "t"}}, []string{"status.token: *** -> ***"},
 		},
 		{"the metadata alone, which does not have the kind", about(map[string]string{"note": "a"}),
 			about(map[string]string{"note": "b", corev1.LastAppliedConfigAnnotation: "c2VjcmV0"}), []string{
-				"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> (hidden)",
+				"metadata.annotations.note: a -> b", "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: <none> -> ***",
 			}},
 		{"a ConfigMap is none", &corev1.ConfigMap{}, &corev1.ConfigMap{Data: map[string]string{"token": "t"}},
 			[]string{"data.token: <none> -> t"}},

@@ -316,7 +316,7 @@ func (c *comparison) changesText(found *compared, obj *plan.Object) string {
 	if obj.Verb() == plan.Delete {
 		return ""
 	}
-	changes, err := inspect.Changes(obj.Before, obj.After)
+	changes, err := inspect.Changes(obj.Before, obj.After, inspect.Mask{})
 	switch {
 	case err != nil:
 		return ""

@@ -156,13 +156,7 @@ func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
 	if before != nil {
 		before = o.shownObject(before)
 	}
-	var changes []inspect.Change
-	var err error
-	if before == nil {
-		changes, err = inspect.Changes(nil, o.shownObject(obj.After))
-	} else {
-		changes, err = inspect.Changes(before, o.shownObject(obj.After))
-	}
+	changes, err := inspect.Changes(before, o.shownObject(obj.After), inspect.Mask{})
 	if err == nil { // it is no error for objects of JSON
 		out.Changes = changes
 	}

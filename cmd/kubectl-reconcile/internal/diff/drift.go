@@ -77,7 +77,7 @@ func unseenText(u drift.Unseen) string {
 
 // setFieldText spells a field that someone has set against what is wanted.
 func setFieldText(f drift.SetField) string {
-	change := inspect.Change{Path: f.Path, Old: f.Wanted, New: f.Actual}
+	change := inspect.Mask{Kind: f.Object.GroupVersionKind().GroupKind()}.Change(f.Path, f.Wanted, f.Actual)
 	text := render.Changes([]inspect.Change{change}, render.ChangesOptions{All: true})
 	if text == "" {
 		text = f.Path
