@@ -242,8 +242,16 @@ func (c *Connection) ForbiddenError(targets []Target, all bool) error {
 	return cli.WithHint(fmt.Errorf("no permission to %s %s%s", verb, cli.Enumerate(names), where), hint)
 }
 
-// ExplainReadError returns why one target could not be read: what Explain knows, else err with the target.
-func (c *Connection) ExplainReadError(t Target, err error) error {
+// ReadError returns the error for people that one target could not be read from opened: that it does not exist, as
+// Cluster.NotFound does; that it may not be read, as ForbiddenError, for which all is true if all namespaces were to be
+// read; what Explain knows of the cluster; else err with the target. It may send requests, for the hint.
+func (c *Connection) ReadError(ctx context.Context, opened *Cluster, t Target, all bool, err error) error {
+	switch {
+	case t.Name != "" && apierrors.IsNotFound(err):
+		return opened.NotFound(ctx, t)
+	case apierrors.IsForbidden(err):
+		return c.ForbiddenError([]Target{t}, all)
+	}
 	err = withCode(err)
 	explained := c.Explain(err)
 	if explained != err { //nolint:errorlint // is it the identical error?

@@ -119,14 +119,10 @@ func (o *Options) checkTargets(ctx context.Context, opened *connect.Cluster, cop
 		if _, ok := copied.Find(resource, t.Namespace, t.Name); ok || copied.Unread(resource) {
 			continue
 		}
-		switch _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); {
-		case err == nil:
-			return fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
-		case apierrors.IsNotFound(err):
-			return opened.NotFound(ctx, t)
-		default:
-			return o.cluster.ExplainReadError(t, err)
+		if _, err := opened.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); err != nil {
+			return o.cluster.ReadError(ctx, opened, t, false, err)
 		}
+		return fmt.Errorf("%s/%s is in the cluster, and no copy has it", t.Kind, t.Name)
 	}
 	return nil
 }
@@ -253,15 +249,10 @@ func (o *Options) namespaceOf(ctx context.Context, opened *connect.Cluster, t co
 		return t.Name, nil
 	case volumeKind:
 		volume, err := opened.Reader.Object(ctx, t.Kind, "", t.Name)
-		switch {
-		case err == nil:
-			return claimNamespace(ctx, opened, volume), nil
-		case apierrors.IsNotFound(err):
-			return "", opened.NotFound(ctx, t)
-		case apierrors.IsForbidden(err):
-			return "", o.cluster.ForbiddenError([]connect.Target{t}, false)
+		if err != nil {
+			return "", o.cluster.ReadError(ctx, opened, t, false, err)
 		}
-		return "", o.cluster.ExplainReadError(t, err)
+		return claimNamespace(ctx, opened, volume), nil
 	}
 	return t.Namespace, nil
 }

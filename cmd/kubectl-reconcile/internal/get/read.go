@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -28,7 +26,7 @@ func (o *Options) read(ctx context.Context, opened *connect.Cluster, targets []c
 		}
 		list := &lists[len(lists)-1]
 		if err := o.readTarget(ctx, opened, t, list); err != nil {
-			errs = append(errs, o.explain(ctx, opened, t, err))
+			errs = append(errs, o.connection.ReadError(ctx, opened, t, o.targets.AllNamespaces, err))
 		}
 	}
 	return lists, errors.Join(errs...)
@@ -50,17 +48,6 @@ func (o *Options) readTarget(
 		return nil
 	})
 	return err
-}
-
-// explain returns the error for people that a target could not be read.
-func (o *Options) explain(ctx context.Context, opened *connect.Cluster, t connect.Target, err error) error {
-	switch {
-	case t.Name != "" && apierrors.IsNotFound(err):
-		return opened.NotFound(ctx, t)
-	case apierrors.IsForbidden(err):
-		return o.connection.ForbiddenError([]connect.Target{t}, o.targets.AllNamespaces)
-	}
-	return o.connection.ExplainReadError(t, err)
 }
 
 // countOf returns how many objects the lists have.

@@ -199,20 +199,18 @@ func (r *statusReader) explainFailures(ctx context.Context, failures []failure) 
 		a, b := failures[i], failures[j]
 		return a.target.Compare(b.target) < 0
 	})
+	all := r.options.targets.AllNamespaces
 	var forbidden []connect.Target
 	var errs []error
 	for _, f := range failures {
-		switch {
-		case apierrors.IsForbidden(f.err):
+		if apierrors.IsForbidden(f.err) {
 			forbidden = append(forbidden, f.target)
-		case f.target.Name != "" && apierrors.IsNotFound(f.err):
-			errs = append(errs, r.cluster.NotFound(ctx, f.target))
-		default:
-			errs = append(errs, r.options.connection.ExplainReadError(f.target, f.err))
+			continue
 		}
+		errs = append(errs, r.options.connection.ReadError(ctx, r.cluster, f.target, all, f.err))
 	}
 	if len(forbidden) > 0 {
-		errs = append(errs, r.options.connection.ForbiddenError(forbidden, r.options.targets.AllNamespaces))
+		errs = append(errs, r.options.connection.ForbiddenError(forbidden, all))
 	}
 	return errors.Join(errs...)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -206,15 +205,10 @@ func unreadable(reason string) bool {
 // findOne finds an object by its name, which need not be of a kind that can be listed.
 func (q *query) findOne(ctx context.Context, graph *ownertree.Graph, t connect.Target) (*ownertree.Node, error) {
 	n, err := graph.Get(ctx, q.cluster.Reader, ownertree.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
-	switch {
-	case err == nil:
-		return n, nil
-	case apierrors.IsNotFound(err):
-		return nil, q.cluster.NotFound(ctx, t)
-	case apierrors.IsForbidden(err):
-		return nil, q.options.connection.ForbiddenError([]connect.Target{t}, false)
+	if err != nil {
+		return nil, q.options.connection.ReadError(ctx, q.cluster, t, false, err)
 	}
-	return nil, q.options.connection.ExplainReadError(t, err)
+	return n, nil
 }
 
 // byFields are the uids of the objects that --field-selector selects; nil if there is none.
@@ -231,7 +225,7 @@ func (q *query) byFields(ctx context.Context) (map[types.UID]bool, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, q.options.connection.ExplainReadError(t, err)
+			return nil, q.options.connection.ReadError(ctx, q.cluster, t, q.options.targets.AllNamespaces, err)
 		}
 	}
 	return out, nil

@@ -104,11 +104,5 @@ func (q *query) around(
 
 // explain returns what to say of an error of the server for a read of the object.
 func (q *query) explain(ctx context.Context, err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
-		return q.cluster.NotFound(ctx, q.target)
-	case apierrors.IsForbidden(err):
-		return q.options.connection.ForbiddenError([]connect.Target{q.target}, false)
-	}
-	return q.options.connection.ExplainReadError(q.target, err)
+	return q.options.connection.ReadError(ctx, q.cluster, q.target, false, err)
 }
