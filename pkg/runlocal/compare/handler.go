@@ -415,7 +415,8 @@ func respond(w http.ResponseWriter, a answer) {
 	_ = json.NewEncoder(w).Encode(status) // a client that is gone needs no answer
 }
 
-// memoryResponse keeps an answer.
+// memoryResponse keeps an answer. It is not httptest.ResponseRecorder, which lacks CloseNotify, and whose package reads
+// the arguments of the program for a flag of tests.
 type memoryResponse struct {
 	header http.Header
 	code   int
