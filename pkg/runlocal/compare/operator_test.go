@@ -45,7 +45,8 @@ func newProgramTape(t testing.TB, kinds ...replay.Stream) *programTape {
 	return p
 }
 
-// add appends an event, a while after the one before. Managers own all fields of the object but its metadata.
+// add appends an event, a while after the one before. The manager owns all fields of the object but its metadata, and
+// its finalizers, unless another one has those, as in "kubectl+op".
 func (p *programTape) add(after time.Duration, what replay.Type, manager, manifest string) *programTape {
 	p.Helper()
 	var obj map[string]any
@@ -65,24 +66,21 @@ func (p *programTape) add(after time.Duration, what replay.Type, manager, manife
 			owned["f:"+name] = ownedFields(value)
 		}
 	}
-	var finalizers []string
-	if finalizers = u.GetFinalizers(); len(finalizers) > 0 {
+	manager, finalizing, apart := strings.Cut(manager, "+")
+	var entries []metav1.ManagedFieldsEntry
+	if finalizers := u.GetFinalizers(); len(finalizers) > 0 {
 		set := map[string]any{".": map[string]any{}}
 		for _, one := range finalizers {
 			set[fmt.Sprintf("v:%q", one)] = map[string]any{}
 		}
-		owned["f:metadata"] = map[string]any{"f:finalizers": set}
+		if metadata := map[string]any{"f:finalizers": set}; apart {
+			entries = append(entries, p.entry(finalizing, u.GetAPIVersion(), map[string]any{"f:metadata": metadata}))
+		} else {
+			owned["f:metadata"] = metadata
+		}
 	}
-	raw, err := json.Marshal(owned)
-	if err != nil {
-		p.Fatal(err)
-	}
-	fields := &metav1.FieldsV1{}
-	fields.SetRawBytes(raw)
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: u.GetAPIVersion(),
-		FieldsType: "FieldsV1", FieldsV1: fields, Time: &metav1.Time{Time: p.at},
-	}})
+	entries = append(entries, p.entry(manager, u.GetAPIVersion(), owned))
+	u.SetManagedFields(entries)
 	data, err := u.MarshalJSON()
 	if err != nil {
 		p.Fatal(err)
@@ -92,6 +90,21 @@ func (p *programTape) add(after time.Duration, what replay.Type, manager, manife
 		ResourceVersion: u.GetResourceVersion(), Object: data,
 	})
 	return p
+}
+
+// entry is an entry of managedFields.
+func (p *programTape) entry(manager, version string, owned map[string]any) metav1.ManagedFieldsEntry {
+	p.Helper()
+	raw, err := json.Marshal(owned)
+	if err != nil {
+		p.Fatal(err)
+	}
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes(raw)
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: version,
+		FieldsType: "FieldsV1", FieldsV1: fields, Time: &metav1.Time{Time: p.at},
+	}
 }
 
 func ownedFields(value any) any {

@@ -365,8 +365,11 @@ func (r *programRun) await(
 // start waits until the program watches something, and begins to read nothing more.
 func (r *programRun) start(ctx context.Context) error {
 	ok, err := r.await(ctx, r.clock.Now().Add(r.options.Startup), func(now time.Time) (bool, time.Time) {
+		if r.watches == 0 {
+			return false, time.Time{} // what it reads wakes this
+		}
 		settled := r.readAt.Add(quiet)
-		return r.watches > 0 && !now.Before(settled), settled
+		return !now.Before(settled), settled
 	})
 	if err == nil && !ok && r.hasWatches() {
 		return nil // it goes on to list what it does not watch
