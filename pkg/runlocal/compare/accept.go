@@ -40,6 +40,9 @@ func (a *Accepted) IsEmpty() bool { return len(a.objects) == 0 && len(a.inserted
 
 // Accept plays the recording to a program as RunProgram does, but takes each write that differs for the right one: what
 // was recorded of it gives way, and so do later events of the same object and of what it owns.
+//
+// The program is not recorded anew: the events of others would have to be fitted to its writes in the same way, and
+// writes that are the same would get other uids, versions and times, so that no one could review what has changed.
 func Accept(ctx context.Context, recording replay.Recording, p Program, o ProgramOptions) (*Accepted, error) {
 	accepted := &Accepted{objects: map[int64][]byte{}}
 	_, err := runProgram(ctx, recording, p, o, accepted)
