@@ -216,7 +216,12 @@ type run struct {
 	timeline *timeline
 	last     time.Time // of the event that was played last, recorded
 
-	mu      sync.Mutex // guards what follows
+	// mu guards what follows. It is held while the API plays an event, so that a write is compared with objects that
+	// are those of the API. It comes first: the locks of the playback server, of the API's storage and of causes are
+	// taken under it, and what is called under one of these, or under those of the tap, must not lock it. So
+	// programRun.move, which the playback server calls, does not: its caller has mu, but at the start, when nothing
+	// else runs. Playing waits for no client.
+	mu      sync.Mutex
 	hiding  *hiding
 	ctx     context.Context
 	keys    map[keyID]*keyState
