@@ -30,4 +30,7 @@
 // have been woken a little earlier. While a controller waits for timers, the time between events passes as it was
 // recorded, as it reckons from times in objects. If something differs, and a trace shows that the recorded caches may
 // have been behind, it is run again, with what they may not have had put after what differs.
+//
+// Keys are held, released and waited for by the session, as in package plan; which is next is decided here, as it goes
+// by the recording, and a program is not held at all: its writes are.
 package compare

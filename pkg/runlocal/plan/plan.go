@@ -5,6 +5,9 @@
 // It is no model of the controllers, which are Kubernetes' own, and it reads no cluster: what the session begins with,
 // such as a copy of a namespace, is the caller's. It makes no text for people.
 //
+// Keys are held, released and waited for by the session, as in package compare; which is next is decided here, as it
+// depends on the objects alone, while that goes by a recording.
+//
 // The files: plan.go has the Plan, planner.go the Planner that makes it; order.go decides which key is next, steps.go
 // makes steps of what is written and traced; canonical.go replaces what is random or the time, in names and objects;
 // undecided.go what depends on what is not simulated; secrets.go hides what must not be shown; loop.go finds states
