@@ -282,7 +282,10 @@ var edges = map[string][]string{
 	"pkg/ownertree/treestatus":        {"pkg/inspect", "pkg/inspect/cluster", "pkg/ownertree"},
 	"pkg/replay":                      {"pkg/inspect/snapshot"},
 	"pkg/replay/exports":              {"pkg/replay"},
+	"pkg/replay/imports":              {"pkg/inspect/cluster", "pkg/inspect/snapshot", "pkg/internal/rawjson", "pkg/replay", "pkg/runlocal/trace"},
+	"pkg/replay/internal/apijson":     {"pkg/internal/rawjson"},
 	"pkg/replay/recorder":             {"pkg/inspect/cluster", "pkg/inspect/snapshot", "pkg/replay", "pkg/replay/internal/apijson"},
+	"pkg/replay/redact":               {"pkg/internal/rawjson", "pkg/replay"},
 	"pkg/replay/timeline":             {"pkg/inspect", "pkg/inspect/cluster", "pkg/inspect/snapshot", "pkg/internal/rawjson", "pkg/replay", "pkg/runlocal/trace"},
 	"pkg/runlocal": {
 		"pkg/inspect",
