@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Change is one field that differs between two versions of an object. It is made by Changes, ChangesWithOrder or
-// Mask.Change, which hide what must not be shown; a test of the layout finds others.
+// Change is one field that differs between two versions of an object. What must not be shown is hidden in it.
 type Change struct {
 	// Path names the field as kubectl does: status.replicas, spec.template.spec.containers[name=web].image.
 	Path string `json:"path"`
