@@ -44,7 +44,7 @@ func TestParseManifests(t *testing.T) {
 			got = append(got, m.String())
 		}
 		if err != nil {
-			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() { //nolint:errorlint // it is joined
+			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 				errs = append(errs, e.Error())
 			}
 		}

@@ -32,7 +32,9 @@ func FilesBelow(t testing.TB, path string) map[string][]*ast.File {
 // test ends if go.mod does not require it or it was not downloaded.
 func Module(t testing.TB, path string) (version, folder string) {
 	t.Helper()
-	found, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", path).Output()
+	args := []string{"list", "-m", "-f", "{{.Version}} {{.Dir}}", path}
+	list := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // G204: tests name the module
+	found, err := list.Output()
 	if err != nil {
 		t.Fatalf("finding module %s: %v", path, err)
 	}

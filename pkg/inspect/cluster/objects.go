@@ -89,8 +89,8 @@ func (r *Reader) listObjects(
 	})
 }
 
-// listPages reads all pages of a list of full objects, and returns its resource version. Pages in protobuf are large, as they are decoded while they
-// arrive.
+// listPages reads all pages of a list of full objects, and returns its resource version. Pages in protobuf are large,
+// as they are decoded while they arrive.
 func (r *Reader) listPages(
 	ctx context.Context, target Target, accept string, o ListOptions, progress *listProgress,
 	read func(context.Context, io.Reader, *unusable) (metav1.ListMeta, error),

@@ -13,7 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
-// Times says which times of an object Retime moves. A time is a string in the form of RFC 3339, as the API writes times.
+// Times says which times of an object Retime moves. A time is a string in the form of RFC 3339, as the API writes
+// times.
 type Times int
 
 const (
@@ -23,10 +24,10 @@ const (
 	NamedTimes Times = iota
 
 	// WrittenTimes are those that the API or controllers write, whatever their fields are called: when the object was
-	// created and is to be deleted, all in the status, and those of Events, Leases and taints. Those of other specs stay,
-	// and those of managed fields, by which the API tells a write that changes nothing but them; and a time of creation
-	// or deletion that is null is left out, as it is where a typed client has read the object. So an object that a
-	// program reads and writes back differs from the one that it has read only by what the program has changed.
+	// created and is to be deleted, all in the status, and those of Events, Leases and taints. Those of other specs
+	// stay, and those of managed fields, by which the API tells a write that changes nothing but them; and a time of
+	// creation or deletion that is null is left out, as it is where a typed client has read the object. So an object
+	// that a program reads and writes back differs from the one that it has read only by what the program has changed.
 	WrittenTimes
 )
 

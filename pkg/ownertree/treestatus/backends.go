@@ -117,7 +117,7 @@ func JudgeRouted(
 	for _, o := range objects {
 		out[o.UID] = o.Facts
 		n := graph.Find(*o.Kind, o.Namespace, o.Name)
-		if n == nil && o.Facts.Services != nil { // Ingresses are not collected
+		if n == nil && o.Facts.Backends.Services != nil { // Ingresses are not collected
 			n = &ownertree.Node{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 		}
 		if n != nil && n.UID == o.UID {
@@ -154,15 +154,15 @@ func (f FactsByUID) judgeBackends(g *ownertree.Graph, nodes []*ownertree.Node) F
 			continue
 		}
 		reason := ""
-		if len(facts.Selector) > 0 {
-			switch some, known := selects(n.Namespace, facts.Selector); {
+		if len(facts.Backends.Selector) > 0 {
+			switch some, known := selects(n.Namespace, facts.Backends.Selector); {
 			case known && !some:
 				reason = "selects no pod"
 			default:
 				reason = f.noneReady(n)
 			}
 		}
-		for _, name := range facts.Services {
+		for _, name := range facts.Backends.Services {
 			if there, known := exists(n.Namespace, name); known && !there && reason == "" {
 				reason = "Service/" + name + " does not exist"
 			}

@@ -25,7 +25,7 @@ type Facts struct {
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
 	// Backends are those of a Service or an Ingress; zero while it is being deleted.
-	Backends
+	Backends Backends
 	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
 	NotRead bool
 	// own are the facts by the fields of the object alone, if its backends show others; else nil.

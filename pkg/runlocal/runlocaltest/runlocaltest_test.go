@@ -3,6 +3,7 @@ package runlocaltest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +48,8 @@ func (i *innerTest) Fatalf(format string, args ...any) {
 
 // end calls the cleanup functions.
 func (i *innerTest) end() {
-	for n := len(i.cleanups) - 1; n >= 0; n-- {
-		i.cleanups[n]()
+	for _, cleanup := range slices.Backward(i.cleanups) {
+		cleanup()
 	}
 }
 
@@ -145,10 +146,15 @@ func TestNotQuiescent(t *testing.T) {
 	fighting := make(chan struct{})
 	go func() {
 		defer close(fighting)
+		ticker := time.NewTicker(quietTime / 10)
+		defer ticker.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
 			patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1+n%2)
 			_, _ = deployments.Patch(ctx, "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-			time.Sleep(quietTime / 10)
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+			}
 		}
 	}()
 	inner := &innerTest{TB: t}

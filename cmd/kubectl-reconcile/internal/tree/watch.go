@@ -66,7 +66,7 @@ func (f *follower) Changed(ctx context.Context, c change) error {
 	r, err := read(ctx, f.query, find(ctx, f.query, c.graph), before)
 	switch {
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the error is that ctx has ended
 	case r == nil && !f.shown:
 		return err
 	}
@@ -80,7 +80,7 @@ func (f *follower) Changed(ctx context.Context, c change) error {
 func (f *follower) Tick(ctx context.Context) error {
 	if r := f.last; r != nil && r.found != nil && r.found.Searched && r.findingsOld(f.query.options.clock.Now()) {
 		if r.findAgain(ctx, f.query) != nil {
-			return nil // ctx has ended
+			return nil //nolint:nilerr // ctx has ended
 		}
 		if err := f.out.show(r); err != nil {
 			return err

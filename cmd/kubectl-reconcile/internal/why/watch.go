@@ -104,7 +104,7 @@ func (f *follower) Changed(ctx context.Context, changed *ownertree.Graph) error 
 	f.ends()
 	switch {
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the error is that ctx has ended
 	case apierrors.IsNotFound(err) && f.last != nil:
 		return f.gone()
 	case f.last == nil && err != nil, apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -115,7 +115,7 @@ func (f *follower) Changed(ctx context.Context, changed *ownertree.Graph) error 
 	now := q.options.clock.Now()
 	tried, err := f.tried.complete(ctx, s, now)
 	if err != nil {
-		return nil // ctx has ended
+		return nil //nolint:nilerr // ctx has ended
 	}
 	f.last = newView(q, s, tried, now)
 	if err := f.show(); err != nil {
