@@ -62,6 +62,10 @@ const (
 	quiet = time.Second
 	// passingPatience is how long a write is waited for that the program need not make.
 	passingPatience = 400 * time.Millisecond
+	// retryPatience is how long it is waited until the program tries a status again that was refused in the place of
+	// one that it need not make. Its pauses double with each refusal, so that one such status after the other would
+	// be waited for twice as long as the one before.
+	retryPatience = 3 * time.Second
 	// viewTime is how long a program gets to write for what it has seen, before it sees more.
 	viewTime = 250 * time.Millisecond
 	// confirmTime and confirmTries are for how long and how often a write that was not recorded is refused before it

@@ -107,7 +107,7 @@ func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Durat
 	patience := r.options.Patience
 	passing := ev.effect.possible || ev.verb == VerbUpdateStatus && r.isPassing(r.key(id), ev)
 	if len(r.refused[id]) > 0 {
-		patience += r.backoff(id)
+		patience += min(r.clock.Since(r.failing[id]), r.options.Patience) // it may wait as long before it tries again
 	}
 	if pause <= r.options.MaxWait {
 		patience += pause
@@ -124,7 +124,8 @@ func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Durat
 			return false, time.Time{}
 		}
 		one := r.dueRefused(id, ev)
-		if ev.effect.possible || one == nil || one.write.objectID() != ev.objectID() || r.isGivenUp(id, one, now) {
+		if ev.effect.possible || one == nil || one.write.objectID() != ev.objectID() || r.isGivenUp(id, one, now) ||
+			now.Sub(one.last) > retryPatience {
 			return !now.Before(enough), enough
 		}
 		if r.isConfirmed(one) {
@@ -135,13 +136,6 @@ func (r *programRun) awaitWrite(ctx context.Context, ev *event, pause time.Durat
 	})
 	r.setMoment(early, nil)
 	return err
-}
-
-// backoff is how long the program may wait before it tries again what was refused: as long as it has tried so far, for
-// it doubles its pauses, but no longer than a write is waited for in any case, or waits for one write after the other
-// would double, too. r.mu must be held.
-func (r *programRun) backoff(id keyID) time.Duration {
-	return min(r.clock.Since(r.failing[id]), r.options.Patience)
 }
 
 // inBetween takes note of a status that the program makes in the place of one that need not have been written. r.mu
@@ -266,7 +260,7 @@ func (r *programRun) finish(ctx context.Context) error {
 	until := began.Add(r.options.Patience)
 	for id, list := range r.refused {
 		if len(list) > 0 {
-			until = later(until, began.Add(r.options.Patience+r.backoff(id)))
+			until = later(until, began.Add(r.options.Patience+r.clock.Since(r.failing[id])))
 		}
 	}
 	r.mu.Unlock()
