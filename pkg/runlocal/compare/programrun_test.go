@@ -111,6 +111,11 @@ func copier(c operatorClient) error {
 	if err != nil {
 		return err
 	}
+	return copyOf(c, source)
+}
+
+// copyOf makes the copy as the source is, which is nil if there is none.
+func copyOf(c operatorClient, source *unstructured.Unstructured) error {
 	made, err := c.get("configmaps", "copy")
 	switch {
 	case err != nil:
@@ -273,10 +278,11 @@ func TestProgram(t *testing.T) {
 		{
 			"the last write is left out: those before it are the same",
 			copierTape(t), always(func(c operatorClient) error {
-				if source, err := c.get("configmaps", "source"); err != nil || source == nil {
+				source, err := c.get("configmaps", "source")
+				if err != nil || source == nil {
 					return err
 				}
-				return copier(c)
+				return copyOf(c, source)
 			}),
 			[]string{"ConfigMap shop/copy: 2 same, 0 uncompared, missing delete configmaps copy"},
 		},
@@ -378,11 +384,15 @@ func TestProgramErrors(t *testing.T) {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				return testOperator(func(c operatorClient) error {
-					if source, _ := c.get("configmaps", "source"); source != nil && dataOf(source) == "2" {
+					source, err := c.get("configmaps", "source")
+					if err != nil {
+						return err
+					}
+					if source != nil && dataOf(source) == "2" {
 						stop()
 						return nil
 					}
-					return copier(c)
+					return copyOf(c, source)
 				}).Run(ctx, s, token)
 			},
 			func(err error) bool { ended := (*ProgramError)(nil); return errors.As(err, &ended) && ended.Err == nil },
