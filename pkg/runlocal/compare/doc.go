@@ -7,7 +7,7 @@
 // controllers see the objects, names and uids of the recording. What is not the same ends the comparison of its key,
 // and the effects of that key become inputs.
 //
-//	rules.go     what each controller writes, and which key of its queue that belongs to
+//	rules.go     what each controller writes, and which key of its queue that belongs to; what keys name
 //	attribute.go which events are effects, and of whom; reasons.go why a controller deletes
 //	load.go      the events of a recording, in the order in which they were written; traced.go its trace, audited.go
 //	             an audit log

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // rule is one sort of write that a controller makes.
@@ -200,4 +203,29 @@ func joinKey(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+// namedObject returns the object that a key names; zero if it names none that is known. r.mu must be held.
+func (r *run) namedObject(id keyID) trace.Object {
+	kind, ok := keyKind(id.controller)
+	if !ok || id.key == "" {
+		return trace.Object{}
+	}
+	namespace, name, namespaced := strings.Cut(id.key, "/")
+	if !namespaced {
+		namespace, name = "", id.key
+	}
+	return trace.Object{
+		Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind, Namespace: namespace, Name: name,
+	}
+}
+
+// keyKind returns the kind of the objects that the keys of a controller name, by its short name; false if they name
+// none, or those of several kinds.
+func keyKind(controller string) (controllers.ObjectKind, bool) {
+	c, _ := controllers.ByShort(controller)
+	if len(c.Keys) != 1 {
+		return controllers.ObjectKind{}, false
+	}
+	return c.Keys[0], true
 }

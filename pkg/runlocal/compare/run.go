@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"time"
 
@@ -469,31 +468,6 @@ func (r *run) summary() *Result {
 		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key)) < 0
 	})
 	return r.result
-}
-
-// namedObject returns the object that a key names; zero if it names none that is known. r.mu must be held.
-func (r *run) namedObject(id keyID) trace.Object {
-	kind, ok := keyKind(id.controller)
-	if !ok || id.key == "" {
-		return trace.Object{}
-	}
-	namespace, name, namespaced := strings.Cut(id.key, "/")
-	if !namespaced {
-		namespace, name = "", id.key
-	}
-	return trace.Object{
-		Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind, Namespace: namespace, Name: name,
-	}
-}
-
-// keyKind returns the kind of the objects that the keys of a controller name, by its short name; false if they name
-// none, or those of several kinds.
-func keyKind(controller string) (controllers.ObjectKind, bool) {
-	c, _ := controllers.ByShort(controller)
-	if len(c.Keys) != 1 {
-		return controllers.ObjectKind{}, false
-	}
-	return c.Keys[0], true
 }
 
 // note tells a test what is decided.
