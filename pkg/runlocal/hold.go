@@ -56,6 +56,20 @@ func (s *Session) WaitHeld(ctx context.Context) error {
 	}
 }
 
+// HeldState is State at a moment at which all keys that are queued are held, which it waits for: one whose delay has
+// just ended is neither held nor delayed for a moment, and would not be found. The error is that of ctx.
+func (s *Session) HeldState(ctx context.Context) (tap.State, error) {
+	for {
+		state := s.State()
+		if state.IdleButHeld() {
+			return state, nil
+		}
+		if err := s.WaitHeld(ctx); err != nil {
+			return tap.State{}, err
+		}
+	}
+}
+
 // idleButHeld is idle for all keys but those that are held.
 func (s *Session) idleButHeld(state tap.State) bool {
 	return state.IdleButHeld() && s.allHandled(state) && (s.server != nil || s.delivered(state))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -249,6 +250,71 @@ spec:
 	if !slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Controller == "job" }) {
 		t.Errorf("it ends with %s before the Job is reconciled: %q", p.End, outline(p))
 	}
+}
+
+// TestDelaysJoin: a key that a delay has added waits for another delay of it that ends within a second, as that of a Job
+// whose pods change one after the other. On a fast machine it would be the same delay.
+func TestDelaysJoin(t *testing.T) {
+	job := `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: task}
+spec:
+  template:
+    spec: {restartPolicy: Never, nodeSelector: {no: such}, containers: [{name: c, image: i}]}`
+	joined := false
+	planFor(t, job, func(ctx context.Context, s *runlocal.Session) error {
+		pods := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("default")
+		list, err := pods.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		p, c := &Planner{session: s}, candidate{}
+		for n := 0; n < 20 && !joined; n++ { // a second is over soon on a busy machine
+			label := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
+			if _, err := pods.Patch(ctx, list.Items[0].Name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+				return err
+			}
+			if err := s.WaitHeld(ctx); err != nil {
+				return err
+			}
+			if n == 0 {
+				c = candidate{queueKey: awaitHeldDelay(ctx, t, s, "job"), ready: true}
+				continue
+			}
+			c.delayed = true
+			_, joined = p.waits(c)
+			c.delayed = false
+			if _, waits := p.waits(c); waits {
+				t.Error("a key that a watch event has added waits for a delay")
+			}
+		}
+		return nil
+	}, Options{})
+	if !joined {
+		t.Error("a key that a delay has added does not wait for another delay of it")
+	}
+}
+
+// awaitHeldDelay waits until a key of the controller is held that a delay has added, and returns it.
+func awaitHeldDelay(ctx context.Context, t testing.TB, s *runlocal.Session, controller string) queueKey {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		for _, c := range s.State().Controllers {
+			for _, q := range c.Queues {
+				for _, k := range q.Held {
+					if c.Name == controller && k.Delayed {
+						return queueKey{c.Name, q.Queue, k.Key}
+					}
+				}
+			}
+		}
+		<-ticker.C
+	}
+	t.Fatalf("no delayed key of %s is held: %v", controller, ctx.Err())
+	return queueKey{}
 }
 
 // shortNames replaces hashes of templates.

@@ -175,7 +175,11 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	if err := p.runSteps(ctx, o); err != nil {
 		return nil, err
 	}
-	p.plan.Later = p.later(p.session.State())
+	state, err := p.session.HeldState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.plan.Later = p.later(state)
 	p.plan.Objects = p.objects.changed()
 	p.plan.Rollouts, p.plan.Budgets = p.rollouts.list(p.names), p.rollouts.listBudgets()
 	return p.plan, nil
@@ -222,7 +226,11 @@ func (p *Planner) runSteps(ctx context.Context, o Options) error {
 	for {
 		if len(next) == 0 || p.changed {
 			p.changed = false
-			next = withoutAbsent(p.withoutStuck(p.schedule.update(p.rounds, p.session.State(), p.isDue)), o.Absent)
+			state, err := p.session.HeldState(ctx)
+			if err != nil {
+				return err
+			}
+			next = withoutAbsent(p.withoutStuck(p.schedule.update(p.rounds, state, p.isDue)), o.Absent)
 			if o.Next && first == nil {
 				first = map[queueKey]bool{}
 				for _, c := range next {
@@ -276,9 +284,9 @@ func (p *Planner) controllerSteps() int {
 // reconcile has one key reconciled, or waits until it can be, and reports whether it was. It sets changed if other keys
 // may wait than before.
 func (p *Planner) reconcile(ctx context.Context, c candidate) (bool, error) {
-	if !c.ready {
+	if due, waits := p.waits(c); waits {
 		p.changed = true
-		if err := waitUntil(ctx, dueTime(p.session.State(), c.queueKey)); err != nil {
+		if err := waitUntil(ctx, due); err != nil {
 			return false, err
 		}
 		return false, p.session.WaitHeld(ctx)
@@ -296,6 +304,16 @@ func (p *Planner) reconcile(ctx context.Context, c candidate) (bool, error) {
 	err := p.collect(c.queueKey)
 	p.changed = p.changed || len(p.plan.Steps) != steps || len(p.failures) > 0
 	return true, err
+}
+
+// waits reports whether a key is to be waited for, and until when: its delay is not over, or another delay of the key
+// ends within a second. On a fast machine the controller asks for the second while the first lasts, and they are one.
+func (p *Planner) waits(c candidate) (due time.Time, waits bool) {
+	if c.ready && !c.delayed {
+		return time.Time{}, false
+	}
+	due = dueTime(p.session.State(), c.queueKey)
+	return due, !c.ready || !due.IsZero() && time.Until(due) <= horizon
 }
 
 // dueTime returns when the delay of a key is over; zero if it has none.
