@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // CauseType is what sort of thing keeps an object from being as its spec requests. Values are only added.
@@ -261,15 +263,14 @@ type Writes struct {
 	// Objects is how many objects were looked at.
 	Objects int
 	// Last is the last write, On the object that it was to; nil and empty if there was none.
-	Last *Writer
+	Last *fields.Writer
 	On   string
 }
 
 // Add adds an object.
 func (w *Writes) Add(obj *unstructured.Unstructured) {
 	w.Objects++
-	f := causeFinder{subject: subject{values: obj.Object}, writers: fieldManagers(obj)}
-	if last, ok := f.lastStatusWrite(); ok && (w.Last == nil || last.isLaterThan(*w.Last)) {
+	if last, ok := fields.LastStatusWriter(obj); ok && (w.Last == nil || last.IsLaterThan(*w.Last)) {
 		w.Last, w.On = &last, obj.GetName()
 	}
 }
@@ -317,9 +318,9 @@ func Causes(obj *unstructured.Unstructured, r Report, o Observations) []Cause {
 	}
 	r = r.WithEvents(o.Events)
 	f := causeFinder{subject: subject{
-		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
+		Map: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
 		drift: r.Drift, conditions: r.Conditions, base: r.Status,
-	}, report: r, observed: o, events: o.Events, writers: fieldManagers(obj), created: obj.GetCreationTimestamp().Time}
+	}, obj: obj, report: r, observed: o, events: o.Events, created: obj.GetCreationTimestamp().Time}
 	f.find()
 	return f.found
 }

@@ -8,15 +8,18 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // causeFinder finds the causes of one object.
 type causeFinder struct {
 	subject
+	obj      *unstructured.Unstructured
 	report   Report
 	observed Observations
 	events   events
-	writers  []fieldManager
 	created  time.Time
 	found    []Cause
 }
@@ -53,7 +56,7 @@ var causeRules = map[string]func(*causeFinder){
 }
 
 func (f *causeFinder) find() {
-	deleting := f.text("metadata", "deletionTimestamp") != ""
+	deleting := f.Text("metadata", "deletionTimestamp") != ""
 	f.tried()
 	if !deleting {
 		f.generationNotSeen()
@@ -106,7 +109,7 @@ const manyCollisions = 5
 // wanted, as a webhook or policy has changed it: its controller takes that for a collision of names, and does not come
 // to observe the change (sync.go of k8s.io/kubernetes/pkg/controller/deployment).
 func (f *causeFinder) madeAgain() bool {
-	n, _ := f.number("status", "collisionCount")
+	n, _ := f.Number("status", "collisionCount")
 	if f.group+"/"+f.kind != "apps/Deployment" || n < manyCollisions {
 		return false
 	}
@@ -152,7 +155,7 @@ func (f *causeFinder) generationNotSeen() {
 			c.Certainty, c.Detail = Certain, detail+"; "+l.Name+" does not run"
 		}
 	}
-	if w, ok := f.lastStatusWrite(); ok {
+	if w, ok := fields.LastStatusWriter(f.obj); ok {
 		c.Evidence = append(c.Evidence, Evidence{
 			Source: FromWriter, Name: w.Manager, Text: "wrote the status last", Time: w.Time,
 		})
@@ -190,19 +193,6 @@ func (l *Lease) evidence(now time.Time) Evidence {
 	return out
 }
 
-// lastStatusWrite returns the manager that wrote the status last.
-func (f *causeFinder) lastStatusWrite() (Writer, bool) {
-	var last Writer
-	found := false
-	for _, m := range f.writers {
-		_, status := m.fields.below(step{name: "status"})
-		if (m.Subresource == "status" || status) && (!found || m.isLaterThan(last)) {
-			last, found = m.Writer, true
-		}
-	}
-	return last, found
-}
-
 // queueLabel names the queue of what Kueue suspends and starts.
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
@@ -210,10 +200,10 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 // its status reports.
 func (f *causeFinder) paused(field string) {
 	c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-	if queue := f.text("metadata", "labels", queueLabel); queue != "" && field == "spec.suspend" {
+	if queue := f.Text("metadata", "labels", queueLabel); queue != "" && field == "spec.suspend" {
 		c.Type, c.Certainty, c.Detail = HeldByQueue, Likely, ""
 		c.Refers = &Reference{
-			Group: "kueue.x-k8s.io", Kind: "LocalQueue", Namespace: f.text("metadata", "namespace"), Name: queue,
+			Group: "kueue.x-k8s.io", Kind: "LocalQueue", Namespace: f.Text("metadata", "namespace"), Name: queue,
 		}
 		c.evident("metadata.labels["+queueLabel+"]", queue, nil)
 	}
@@ -297,9 +287,9 @@ func (f *causeFinder) counts() {
 		return
 	}
 	c := Cause{Type: PodsNotReady, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason}
-	ready := f.count(0, "status", "readyReplicas")
-	wait := f.count(0, "spec", "minReadySeconds")
-	if wait > 0 && ready >= f.count(1, "spec", "replicas") && f.count(0, "status", "availableReplicas") < ready {
+	ready := f.Count(0, "status", "readyReplicas")
+	wait := f.Count(0, "spec", "minReadySeconds")
+	if wait > 0 && ready >= f.Count(1, "spec", "replicas") && f.Count(0, "status", "availableReplicas") < ready {
 		c.Weight = General
 		c.Detail = fmt.Sprintf("%d are ready, and count as available %s after", ready, plural(wait, "second"))
 		c.evident("spec.minReadySeconds", fmt.Sprint(wait), nil)
@@ -313,7 +303,7 @@ func (f *causeFinder) handedOver(field, to string) {
 		Type: HandedOver, Certainty: Likely, Weight: Specific, Detail: to + withSeparator("; ", f.report.Reason),
 	}
 	c.evident(field, to, nil)
-	if w, ok := f.lastStatusWrite(); ok {
+	if w, ok := fields.LastStatusWriter(f.obj); ok {
 		c.Evidence = append(c.Evidence, Evidence{
 			Source: FromWriter, Name: w.Manager, Text: "wrote the status last", Time: w.Time,
 		})
@@ -323,8 +313,8 @@ func (f *causeFinder) handedOver(field, to string) {
 
 // finalizers is for an object that is being deleted. Who removes those of Kubernetes itself, the caller knows.
 func (f *causeFinder) finalizers() {
-	all := f.strings("metadata", "finalizers")
-	since := deletionRequested(f.values)
+	all := f.Strings("metadata", "finalizers")
+	since := deletionRequested(f.Map)
 	for _, name := range all {
 		c := Cause{Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name, Since: since}
 		c.evident("metadata.finalizers", name, since)
@@ -372,7 +362,7 @@ func (f *causeFinder) customCauses() {
 		}
 		c.evident("status", cmp.Or(firstLine(f.report.Message), f.report.Reason), nil)
 		for _, field := range []string{"reason", "message"} {
-			text := firstLine(f.text("status", field))
+			text := firstLine(f.Text("status", field))
 			if !strings.Contains(text, " ") || strings.Contains(c.Detail, text) {
 				continue // a word for its state
 			}
@@ -445,11 +435,8 @@ func (f *causeFinder) fieldFights() {
 	}
 	var names []string
 	var evidence []Evidence
-	for _, m := range f.writers {
-		spec, _ := m.fields.below(step{name: "spec"})
-		_, whole := spec["."] // what the creator of the object is left with when others have set all fields
-		owns := len(spec) > 1 || len(spec) == 1 && !whole
-		if owns && m.Time != nil && f.observed.Now.Sub(m.Time.Time) < recently && !slices.Contains(names, m.Manager) {
+	for _, m := range fields.SpecWriters(f.obj) {
+		if m.Time != nil && f.observed.Now.Sub(m.Time.Time) < recently && !slices.Contains(names, m.Manager) {
 			names = append(names, m.Manager)
 			evidence = append(evidence, Evidence{
 				Source: FromWriter, Name: m.Manager, Text: "wrote the spec", Time: m.Time,

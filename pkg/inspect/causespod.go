@@ -8,15 +8,17 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // podCauses goes by what the pod's status says: see subject.pod, which determines its status in the same order.
 func (f *causeFinder) podCauses() {
-	if f.text("metadata", "deletionTimestamp") != "" || f.report.Current() {
+	if f.Text("metadata", "deletionTimestamp") != "" || f.report.Current() {
 		return
 	}
-	containers := containersOf(f.values)
-	switch f.text("status", "phase") {
+	containers := containersOf(f.Map)
+	switch f.Text("status", "phase") {
 	case "Failed":
 		f.failedPodCauses(containers)
 		return
@@ -50,10 +52,10 @@ func (f *causeFinder) podCauses() {
 
 // failedPodCauses is for a pod whose phase is Failed.
 func (f *causeFinder) failedPodCauses(containers []Container) {
-	if reason := f.text("status", "reason"); reason != "" {
+	if reason := f.Text("status", "reason"); reason != "" {
 		c := Cause{
 			Type: PodFailed, Certainty: Certain, Weight: Specific,
-			Detail: withReason(reason, firstLine(f.text("status", "message"))),
+			Detail: withReason(reason, firstLine(f.Text("status", "message"))),
 		}
 		c.evident("status.reason", c.Detail, nil)
 		f.add(c)
@@ -92,12 +94,12 @@ func (f *causeFinder) notScheduled() bool {
 			}
 		}
 		f.add(c)
-	case f.text("spec", "nodeName") == "" && scheduled.Status != "True":
+	case f.Text("spec", "nodeName") == "" && scheduled.Status != "True":
 		c := Cause{
 			Type: NotScheduled, Certainty: Likely, Weight: Specific,
 			Detail: "no scheduler has considered it", Since: &metav1.Time{Time: f.created},
 		}
-		if name := f.text("spec", "schedulerName"); name != "" && name != "default-scheduler" {
+		if name := f.Text("spec", "schedulerName"); name != "" && name != "default-scheduler" {
 			c.Detail = "the scheduler " + name + " has not considered it"
 		}
 		if f.observed.Now.Sub(f.created) < neverSeenAfter {
@@ -211,7 +213,7 @@ func withoutImage(message, image string) string {
 
 // missingFor completes a cause by what a message says to be missing, and reports whether it says so.
 func (f *causeFinder) missingFor(cause *Cause, message string) bool {
-	namespace := f.text("metadata", "namespace")
+	namespace := f.Text("metadata", "namespace")
 	if m := missingKey.FindStringSubmatch(message); m != nil {
 		cause.Type = MissingKey
 		cause.Refers = &Reference{Kind: m[2], Namespace: m[3], Name: m[4], Key: m[1]}
@@ -235,15 +237,15 @@ func objectKind(word string) string {
 // exited completes the cause of a container that has exited.
 func (f *causeFinder) exited(cause *Cause, c Container) {
 	status := f.containerStatus(c)
-	last := status.sub("state", "terminated")
+	last := status.Sub("state", "terminated")
 	if last == nil {
-		last = status.sub("lastState", "terminated")
+		last = status.Sub("lastState", "terminated")
 		if last != nil {
 			cause.evident(c.stateField("lastState.terminated"), terminationText(last), timeAt(last, "finishedAt"))
 		}
 	}
 	killed, byProbe := f.events.with(" "+c.Name+" failed ", "Killing")
-	switch reason := cmp.Or(last.text("reason"), c.LastReason, c.Reason); {
+	switch reason := cmp.Or(last.Text("reason"), c.LastReason, c.Reason); {
 	case reason == "OOMKilled":
 		cause.Type, cause.Detail = OutOfMemory, f.memoryLimit(c)
 	case byProbe && strings.Contains(killed.Message, "startup probe"):
@@ -253,14 +255,14 @@ func (f *causeFinder) exited(cause *Cause, c Container) {
 		f.probe(cause, LivenessProbe, "Liveness", c)
 		return
 	case reason == "ContainerCannotRun" || reason == "StartError":
-		cause.Type, cause.Detail = ContainerNotStarted, joinReason(reason, "", firstLine(last.text("message")))
+		cause.Type, cause.Detail = ContainerNotStarted, joinReason(reason, "", firstLine(last.Text("message")))
 		return
 	default:
 		cause.Type = ContainerExits
 		if c.ExitCode != nil {
 			cause.Detail = fmt.Sprintf("exit code %d%s", *c.ExitCode, exitMeaning(*c.ExitCode))
 		}
-		if message := cutTo(lastLine(last.text("message")), maxMessageLength); message != "" {
+		if message := cutTo(lastLine(last.Text("message")), maxMessageLength); message != "" {
 			cause.Detail = strings.TrimPrefix(cause.Detail+": "+message, ": ")
 		}
 	}
@@ -289,8 +291,8 @@ func exitMeaning(code int64) string {
 // memoryLimit describes the limit of a container, if its spec has one.
 func (f *causeFinder) memoryLimit(c Container) string {
 	for _, list := range []string{"containers", "initContainers"} {
-		for _, spec := range f.maps("spec", list) {
-			if limit := spec.text("resources", "limits", "memory"); spec.text("name") == c.Name && limit != "" {
+		for _, spec := range f.Maps("spec", list) {
+			if limit := spec.Text("resources", "limits", "memory"); spec.Text("name") == c.Name && limit != "" {
 				return "more than its limit of " + limit
 			}
 		}
@@ -298,16 +300,16 @@ func (f *causeFinder) memoryLimit(c Container) string {
 	return "memory of the node, or its limit"
 }
 
-func terminationText(last values) string {
-	text := cmp.Or(last.text("reason"), "terminated")
-	if code, ok := last.number("exitCode"); ok {
+func terminationText(last untyped.Map) string {
+	text := cmp.Or(last.Text("reason"), "terminated")
+	if code, ok := last.Number("exitCode"); ok {
 		text += fmt.Sprintf(", exit code %d", code)
 	}
-	return text + withSeparator(": ", lastLine(last.text("message")))
+	return text + withSeparator(": ", lastLine(last.Text("message")))
 }
 
-func timeAt(v values, field string) *metav1.Time {
-	t, _ := v.time(field)
+func timeAt(v untyped.Map, field string) *metav1.Time {
+	t, _ := v.Time(field)
 	return t
 }
 
@@ -318,10 +320,10 @@ func lastLine(s string) string {
 }
 
 // containerStatus is what the kubelet reports of a container; nil if it does not.
-func (f *causeFinder) containerStatus(c Container) values {
+func (f *causeFinder) containerStatus(c Container) untyped.Map {
 	for _, list := range []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"} {
-		for _, s := range f.maps("status", list) {
-			if s.text("name") == c.Name {
+		for _, s := range f.Maps("status", list) {
+			if s.Text("name") == c.Name {
 				return s
 			}
 		}
@@ -343,7 +345,7 @@ func (f *causeFinder) waitingContainer(c Container) {
 	case c.Type == InitContainer:
 		cause.Type, cause.Weight = InitContainerRunning, General
 		cause.Detail = "it runs, and the pod starts when it has ended"
-		started := timeAt(f.containerStatus(c).sub("state", "running"), "startedAt")
+		started := timeAt(f.containerStatus(c).Sub("state", "running"), "startedAt")
 		cause.evident(c.stateField("state.running"), "running", started)
 	case !c.Started && f.hasProbe(c, "startupProbe"):
 		f.probe(&cause, StartupProbe, "Startup", c)
@@ -362,7 +364,7 @@ func (f *causeFinder) waitingContainer(c Container) {
 
 // runsOn is for a pod that is to end, of which a container has ended well and another runs on, as a proxy does.
 func (f *causeFinder) runsOn(containers []Container) {
-	if policy := f.text("spec", "restartPolicy"); policy != "Never" && policy != "OnFailure" {
+	if policy := f.Text("spec", "restartPolicy"); policy != "Never" && policy != "OnFailure" {
 		return
 	}
 	ended := slices.IndexFunc(containers, func(c Container) bool {
@@ -372,7 +374,7 @@ func (f *causeFinder) runsOn(containers []Container) {
 		return
 	}
 	last := containers[ended]
-	at := timeAt(f.containerStatus(last).sub("state", "terminated"), "finishedAt")
+	at := timeAt(f.containerStatus(last).Sub("state", "terminated"), "finishedAt")
 	for _, c := range containers {
 		if c.Type != MainContainer || c.State != "running" {
 			continue
@@ -403,8 +405,8 @@ func (f *causeFinder) failsProbe(sort string) bool {
 // hasProbe reports whether the spec of a container has a probe.
 func (f *causeFinder) hasProbe(c Container, probe string) bool {
 	for _, list := range []string{"containers", "initContainers"} {
-		for _, spec := range f.maps("spec", list) {
-			if spec.text("name") == c.Name && spec.sub(probe) != nil {
+		for _, spec := range f.Maps("spec", list) {
+			if spec.Text("name") == c.Name && spec.Sub(probe) != nil {
 				return true
 			}
 		}
@@ -466,21 +468,21 @@ func (f *causeFinder) setupEvents(containers []Container) {
 func (f *causeFinder) missingForVolume(c *Cause, message string) {
 	if m := missingVolumeFrom.FindStringSubmatch(message); m != nil {
 		c.Type, c.Part = MissingObject, "volume "+m[1]
-		c.Refers = &Reference{Kind: objectKind(m[2]), Namespace: f.text("metadata", "namespace"), Name: m[3]}
+		c.Refers = &Reference{Kind: objectKind(m[2]), Namespace: f.Text("metadata", "namespace"), Name: m[3]}
 		return
 	}
 	m := missingKeyOfVolume.FindStringSubmatch(message)
 	if m == nil {
 		return
 	}
-	for _, v := range f.maps("spec", "volumes") {
+	for _, v := range f.Maps("spec", "volumes") {
 		for _, kind := range []struct{ field, kind, name string }{
 			{"secret", "Secret", "secretName"}, {"configMap", "ConfigMap", "name"},
 		} {
-			if name := v.text(kind.field, kind.name); name != "" && strings.Contains(message, `"`+v.text("name")+`"`) {
-				c.Type, c.Part = MissingKey, "volume "+v.text("name")
+			if name := v.Text(kind.field, kind.name); name != "" && strings.Contains(message, `"`+v.Text("name")+`"`) {
+				c.Type, c.Part = MissingKey, "volume "+v.Text("name")
 				c.Refers = &Reference{
-					Kind: kind.kind, Namespace: f.text("metadata", "namespace"), Name: name,
+					Kind: kind.kind, Namespace: f.Text("metadata", "namespace"), Name: name,
 					Key: strings.Trim(m[1], `"`),
 				}
 			}

@@ -92,7 +92,7 @@ var (
 // what its controller derives from it.
 func (f *causeFinder) refusal(message string) Cause {
 	c := Refusal(message)
-	name := f.text("metadata", "name")
+	name := f.Text("metadata", "name")
 	m := tooLong.FindStringSubmatch(message)
 	if c.Type == "" && m != nil && strings.Contains(m[2], name) && 2*len(name) > len(m[2]) {
 		return Cause{Type: NameTooLong, Weight: Specific, Detail: fmt.Sprintf("%s of %q %s", m[1], m[2], m[3])}
@@ -110,10 +110,10 @@ func (f *causeFinder) setByDefault(c *Cause) {
 	}
 	for _, m := range amounts.FindAllStringSubmatch(requested, -1) {
 		sort := cmp.Or(m[1], "requests")
-		for _, container := range f.maps("spec", "template", "spec", "containers") {
-			resources := container.sub("resources")
-			if resources.at(sort, m[2]) == nil && resources.at("limits", m[2]) == nil {
-				c.evident("spec.template.spec.containers[name="+container.text("name")+"].resources."+sort+"."+m[2],
+		for _, container := range f.Maps("spec", "template", "spec", "containers") {
+			resources := container.Sub("resources")
+			if resources.At(sort, m[2]) == nil && resources.At("limits", m[2]) == nil {
+				c.evident("spec.template.spec.containers[name="+container.Text("name")+"].resources."+sort+"."+m[2],
 					"not set: admission sets it, as a LimitRange does by default", nil)
 			}
 		}

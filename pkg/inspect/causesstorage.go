@@ -8,12 +8,12 @@ import (
 )
 
 func (f *causeFinder) claimCauses() {
-	switch phase := f.text("status", "phase"); {
-	case f.text("metadata", "deletionTimestamp") != "":
+	switch phase := f.Text("status", "phase"); {
+	case f.Text("metadata", "deletionTimestamp") != "":
 	case phase == "Lost":
 		c := Cause{Type: VolumeLost, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
 		c.evident("status.phase", phase, nil)
-		if name := f.text("spec", "volumeName"); name != "" {
+		if name := f.Text("spec", "volumeName"); name != "" {
 			c.Refers = &Reference{Kind: "PersistentVolume", Name: name}
 		}
 		f.add(c)
@@ -42,7 +42,7 @@ func (f *causeFinder) resizeFailures() {
 // k8s.io/kubernetes) and of the external provisioner.
 func (f *causeFinder) pendingClaim() {
 	c := Cause{Type: VolumeNotBound, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident("status.phase", cmp.Or(f.text("status", "phase"), "not set"), nil)
+	c.evident("status.phase", cmp.Or(f.Text("status", "phase"), "not set"), nil)
 	for _, e := range f.events {
 		switch e.Reason {
 		case "ProvisioningFailed":
@@ -51,7 +51,7 @@ func (f *causeFinder) pendingClaim() {
 			}
 			c.Type, c.Weight, c.Detail = ProvisioningFailed, Specific, firstLine(e.text())
 		case "FailedBinding":
-			if f.at("spec", "storageClassName") == nil || f.text("spec", "storageClassName") == "" {
+			if f.At("spec", "storageClassName") == nil || f.Text("spec", "storageClassName") == "" {
 				c.Weight, c.Detail = Specific, firstLine(e.text())
 			}
 		case "WaitForFirstConsumer", "WaitForPodScheduled":
@@ -64,7 +64,7 @@ func (f *causeFinder) pendingClaim() {
 		c.Evidence = append(c.Evidence, e.evidence())
 		break
 	}
-	if c.Weight == General && f.at("spec", "storageClassName") != nil && f.text("spec", "storageClassName") == "" {
+	if c.Weight == General && f.At("spec", "storageClassName") != nil && f.Text("spec", "storageClassName") == "" {
 		c.Weight, c.Detail = Specific, "it has no class, and no volume matches it"
 	}
 	f.add(c)
@@ -77,31 +77,31 @@ func (f *causeFinder) volumeCauses() {
 		c.evident("status.phase", "Failed", nil)
 		f.add(c)
 	case Suspended:
-		claim := f.sub("spec", "claimRef")
+		claim := f.Sub("spec", "claimRef")
 		c := Cause{
 			Type: VolumeReleased, Certainty: Certain, Weight: Specific,
 			Refers: &Reference{
-				Kind: "PersistentVolumeClaim", Namespace: claim.text("namespace"), Name: claim.text("name"),
+				Kind: "PersistentVolumeClaim", Namespace: claim.Text("namespace"), Name: claim.Text("name"),
 			},
 		}
-		c.evident("spec.claimRef.uid", claim.text("uid"), nil)
-		c.evident("status.phase", f.text("status", "phase"), timeAt(f.sub("status"), "lastPhaseTransitionTime"))
-		c.evident("spec.persistentVolumeReclaimPolicy", f.text("spec", "persistentVolumeReclaimPolicy"), nil)
+		c.evident("spec.claimRef.uid", claim.Text("uid"), nil)
+		c.evident("status.phase", f.Text("status", "phase"), timeAt(f.Sub("status"), "lastPhaseTransitionTime"))
+		c.evident("spec.persistentVolumeReclaimPolicy", f.Text("spec", "persistentVolumeReclaimPolicy"), nil)
 		f.add(c)
 	}
 }
 
 func (f *causeFinder) attachmentCauses() {
-	if f.flag("status", "attached") || f.report.Status.Status == Terminating {
+	if f.Flag("status", "attached") || f.report.Status.Status == Terminating {
 		return
 	}
 	c := Cause{Type: VolumeNotAttached, Certainty: Certain, Weight: Specific}
-	if problem := firstLine(f.text("status", "attachError", "message")); problem != "" {
+	if problem := firstLine(f.Text("status", "attachError", "message")); problem != "" {
 		c.Detail = problem
-		c.evident("status.attachError.message", problem, timeAt(f.sub("status", "attachError"), "time"))
+		c.evident("status.attachError.message", problem, timeAt(f.Sub("status", "attachError"), "time"))
 	} else {
 		c.Certainty, c.Weight = Likely, General
-		c.Detail = "its attacher " + f.text("spec", "attacher") + " has reported nothing"
+		c.Detail = "its attacher " + f.Text("spec", "attacher") + " has reported nothing"
 		c.evident("status.attached", "false", &metav1.Time{Time: f.created})
 		if f.observed.Now.Sub(f.created) < neverSeenAfter {
 			c.Certainty, c.Weight = Possible, Symptom

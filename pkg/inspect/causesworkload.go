@@ -8,13 +8,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 func (f *causeFinder) deploymentCauses() {
 	progressing, failure := f.condition("Progressing"), f.condition("ReplicaFailure")
-	want := f.count(1, "spec", "replicas")
-	pending := f.count(0, "status", "updatedReplicas") < want
-	if f.flag("spec", "paused") {
+	want := f.Count(1, "spec", "replicas")
+	pending := f.Count(0, "status", "updatedReplicas") < want
+	if f.Flag("spec", "paused") {
 		weight := Specific
 		if f.report.Status.Status == InProgress && !pending {
 			weight = General // that it is paused does not keep its pods from becoming ready
@@ -36,7 +38,7 @@ func (f *causeFinder) deploymentCauses() {
 	case progressing.Reason == "ProgressDeadlineExceeded":
 		c := Cause{
 			Type: ProgressDeadline, Certainty: Certain, Weight: Symptom, Since: progressing.Since,
-			Detail:   "no progress for over " + plural(f.count(600, "spec", "progressDeadlineSeconds"), "second"),
+			Detail:   "no progress for over " + plural(f.Count(600, "spec", "progressDeadlineSeconds"), "second"),
 			Evidence: []Evidence{conditionEvidence(progressing)},
 		}
 		f.add(c)
@@ -52,7 +54,7 @@ func (f *causeFinder) replicaSetCauses() {
 		return
 	}
 	failure := f.condition("ReplicaFailure")
-	if failure.Status == "True" || f.count(0, "status", "replicas") < f.count(1, "spec", "replicas") {
+	if failure.Status == "True" || f.Count(0, "status", "replicas") < f.Count(1, "spec", "replicas") {
 		if failure.Status != "True" {
 			failure = Condition{}
 		}
@@ -62,15 +64,15 @@ func (f *causeFinder) replicaSetCauses() {
 }
 
 func (f *causeFinder) statefulSetCauses() {
-	want, updated := f.count(1, "spec", "replicas"), f.count(0, "status", "updatedReplicas")
-	if f.text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && f.revisionsDiffer() &&
+	want, updated := f.Count(1, "spec", "replicas"), f.Count(0, "status", "updatedReplicas")
+	if f.Text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && f.revisionsDiffer() &&
 		f.report.Status.Status != Terminating {
 		f.waitsForDeletion(shortfall(updated, want, "pods updated"))
 	}
 	if !f.report.NotReady() {
 		return
 	}
-	if f.count(0, "status", "replicas") < want {
+	if f.Count(0, "status", "replicas") < want {
 		f.refused(Condition{}, "FailedCreate", "ConflictingController")
 	}
 	f.counts()
@@ -83,28 +85,28 @@ func (f *causeFinder) waitsForDeletion(detail string) {
 }
 
 func (f *causeFinder) daemonSetCauses() {
-	want, updated := f.count(0, "status", "desiredNumberScheduled"), f.count(0, "status", "updatedNumberScheduled")
-	if f.text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && f.report.Current() {
+	want, updated := f.Count(0, "status", "desiredNumberScheduled"), f.Count(0, "status", "updatedNumberScheduled")
+	if f.Text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && f.report.Current() {
 		f.waitsForDeletion(shortfall(updated, want, "pods updated"))
 	}
 	if !f.report.NotReady() {
 		return
 	}
-	if f.count(0, "status", "currentNumberScheduled") < want {
+	if f.Count(0, "status", "currentNumberScheduled") < want {
 		f.refused(Condition{}, "FailedCreate", "FailedDaemonPod")
 	}
 	f.counts()
 }
 
 func (f *causeFinder) jobCauses() {
-	if f.report.Status.Status == Suspended || f.flag("spec", "suspend") && f.report.NotReady() {
+	if f.report.Status.Status == Suspended || f.Flag("spec", "suspend") && f.report.NotReady() {
 		f.paused("spec.suspend")
 		return
 	}
 	if !f.report.NotReady() {
 		return
 	}
-	if most, set := f.number("spec", "parallelism"); set && most == 0 {
+	if most, set := f.Number("spec", "parallelism"); set && most == 0 {
 		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: "no pod may run"}
 		c.evident("spec.parallelism", "0", nil)
 		f.add(c)
@@ -121,9 +123,9 @@ func (f *causeFinder) jobCauses() {
 		switch failed.Reason {
 		case "DeadlineExceeded":
 			c.Type, c.Weight = JobDeadline, Specific
-			c.Detail = "longer than " + plural(f.count(0, "spec", "activeDeadlineSeconds"), "second")
+			c.Detail = "longer than " + plural(f.Count(0, "spec", "activeDeadlineSeconds"), "second")
 		case "BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes":
-			c.Type, c.Detail = BackoffLimit, fmt.Sprintf("%s failed", plural(f.count(0, "status", "failed"), "pod"))
+			c.Type, c.Detail = BackoffLimit, fmt.Sprintf("%s failed", plural(f.Count(0, "status", "failed"), "pod"))
 		case "PodFailurePolicy":
 			c.Type, c.Weight, c.Detail = PodFailurePolicy, Specific, firstLine(failed.Message)
 		default:
@@ -132,7 +134,7 @@ func (f *causeFinder) jobCauses() {
 		f.add(c)
 		return
 	}
-	if by := f.text("spec", "managedBy"); by != "" && by != batchv1.JobControllerName {
+	if by := f.Text("spec", "managedBy"); by != "" && by != batchv1.JobControllerName {
 		f.handedOver("spec.managedBy", by)
 		return
 	}
@@ -163,10 +165,10 @@ func (f *causeFinder) cronJobCauses() {
 			Evidence: []Evidence{e.evidence()},
 		})
 	}
-	if e, ok := f.events.with("", "JobAlreadyActive"); ok && len(f.maps("status", "active")) > 0 && !f.startedSince(e) {
+	if e, ok := f.events.with("", "JobAlreadyActive"); ok && len(f.Maps("status", "active")) > 0 && !f.startedSince(e) {
 		var names []string
-		for _, j := range f.maps("status", "active") {
-			names = append(names, j.text("name"))
+		for _, j := range f.Maps("status", "active") {
+			names = append(names, j.Text("name"))
 		}
 		f.add(Cause{
 			Type: JobStillActive, Certainty: Certain, Weight: General,
@@ -183,8 +185,8 @@ func (f *causeFinder) startedSince(e Event) bool {
 	if e.Last.IsZero() {
 		return false
 	}
-	last, _ := f.time("status", "lastScheduleTime")
-	for _, m := range f.writers {
+	last, _ := f.Time("status", "lastScheduleTime")
+	for _, m := range fields.Writers(f.obj) {
 		if m.Subresource == "" && m.Time != nil && m.Time.After(e.Last.Time) {
 			return true
 		}
@@ -205,9 +207,9 @@ func (f *causeFinder) autoscalerCauses() {
 	case active.Status == "False" && active.Reason == "ScalingDisabled":
 		c = by(Paused, active, f.report.Reason)
 		c.Refers = &Reference{
-			Group: schema.FromAPIVersionAndKind(f.text("spec", "scaleTargetRef", "apiVersion"), "").Group,
-			Kind:  f.text("spec", "scaleTargetRef", "kind"), Namespace: f.text("metadata", "namespace"),
-			Name: f.text("spec", "scaleTargetRef", "name"),
+			Group: schema.FromAPIVersionAndKind(f.Text("spec", "scaleTargetRef", "apiVersion"), "").Group,
+			Kind:  f.Text("spec", "scaleTargetRef", "kind"), Namespace: f.Text("metadata", "namespace"),
+			Name: f.Text("spec", "scaleTargetRef", "name"),
 		}
 	case able.Status == "False":
 		c = by(ScaleTarget, able, reasonOf(able))
@@ -216,7 +218,7 @@ func (f *causeFinder) autoscalerCauses() {
 	case active.Status == "False":
 		c = by(ScaleTarget, active, reasonOf(active))
 	case limited.Status == "True" && limited.Reason == "TooManyReplicas":
-		most := plural(f.count(0, "spec", "maxReplicas"), "replica")
+		most := plural(f.Count(0, "spec", "maxReplicas"), "replica")
 		f.add(by(AtLimit, limited, "it needs more than its maximum of "+most))
 		return
 	default:
@@ -245,18 +247,18 @@ func (f *causeFinder) budgetCauses() {
 		return
 	}
 	c := Cause{Type: EvictionBlocked, Certainty: Certain, Weight: General, Detail: f.report.Reason}
-	c.evident("status.disruptionsAllowed", fmt.Sprint(f.count(0, "status", "disruptionsAllowed")), nil)
+	c.evident("status.disruptionsAllowed", fmt.Sprint(f.Count(0, "status", "disruptionsAllowed")), nil)
 	f.add(c)
 }
 
 func (f *causeFinder) serviceCauses() {
-	if f.report.Status.Status != InProgress || f.text("spec", "type") != "LoadBalancer" {
+	if f.report.Status.Status != InProgress || f.Text("spec", "type") != "LoadBalancer" {
 		return
 	}
 	c := Cause{Type: NoAddress, Certainty: Certain, Weight: General, Detail: f.report.Reason}
 	c.evident("status.loadBalancer.ingress", "empty", nil)
 	e, ok := f.events.with("", "SyncLoadBalancerFailed", "CreatingLoadBalancerFailed", "AllocationFailed")
-	class := f.text("spec", "loadBalancerClass")
+	class := f.Text("spec", "loadBalancerClass")
 	switch {
 	case ok:
 		c.Weight, c.Detail = Specific, firstLine(e.text())
@@ -334,13 +336,13 @@ func (f *causeFinder) namespaceCauses() {
 		cause.Certainty, cause.Since, cause.Evidence = Certain, c.Since, []Evidence{conditionEvidence(c)}
 		f.add(cause)
 	}
-	for _, name := range f.strings("spec", "finalizers") {
+	for _, name := range f.Strings("spec", "finalizers") {
 		if name == "kubernetes" {
 			continue // the namespace controller removes it when nothing is left
 		}
 		c := Cause{
 			Type: Finalizer, Certainty: Certain, Weight: Specific, Detail: name,
-			Since: deletionRequested(f.values),
+			Since: deletionRequested(f.Map),
 		}
 		c.evident("spec.finalizers", name, c.Since)
 		f.add(c)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // Condition is one condition of an object's status.
@@ -89,9 +91,9 @@ var partLists = []struct{ field, one string }{
 }
 
 // readAll returns the conditions of the object and of its parts, sorted by rank and type.
-func (r conditionReader) readAll(object values) []Condition {
-	found, where := object.at("status", "conditions"), "status.conditions"
-	if annotated := object.sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
+func (r conditionReader) readAll(object untyped.Map) []Condition {
+	found, where := object.At("status", "conditions"), "status.conditions"
+	if annotated := object.Sub("metadata", "annotations")[conditionsOfV1]; r.group == "autoscaling" && found == nil {
 		found, where = r.annotated(annotated), "annotation "+conditionsOfV1
 	}
 	out := clearGuessedBad(r.read(found, where, ""))
@@ -100,11 +102,11 @@ func (r conditionReader) readAll(object values) []Condition {
 			break
 		}
 		var parts []Condition
-		entries, _ := object.at("status", list.field).([]any)
+		entries, _ := object.At("status", list.field).([]any)
 		for i, entry := range entries {
 			part, _ := entry.(map[string]any)
 			where := fmt.Sprintf("status.%s[%d].conditions", list.field, i)
-			parts = append(parts, r.read(values(part).at("conditions"), where, partName(list.one, part, i))...)
+			parts = append(parts, r.read(untyped.Map(part).At("conditions"), where, partName(list.one, part, i))...)
 		}
 		out = append(out, markSuperseded(parts)...)
 	}
@@ -126,20 +128,20 @@ func (r conditionReader) annotated(text any) any {
 	}
 	var list []any
 	if s, _ := text.(string); json.Unmarshal([]byte(s), &list) != nil {
-		r.problems.unreadable("annotation %s is %s, not a list of conditions", conditionsOfV1, describe(text))
+		r.problems.unreadable("annotation %s is %s, not a list of conditions", conditionsOfV1, untyped.Describe(text))
 		return nil
 	}
 	return list
 }
 
 // partName names the entry i of a list of parts.
-func partName(one string, part values, i int) string {
-	ref := part.sub("parentRef")
+func partName(one string, part untyped.Map, i int) string {
+	ref := part.Sub("parentRef")
 	if ref == nil {
-		ref = part.sub("ancestorRef")
+		ref = part.Sub("ancestorRef")
 	}
-	name := cmp.Or(part.text("name"), ref.text("name"), part.text("routerName"), strconv.Itoa(i+1))
-	return one + " " + name + withSeparator("/", ref.text("sectionName"))
+	name := cmp.Or(part.Text("name"), ref.Text("name"), part.Text("routerName"), strconv.Itoa(i+1))
+	return one + " " + name + withSeparator("/", ref.Text("sectionName"))
 }
 
 // markSuperseded sets Superseded, in place: see there. Such conditions are not bad.
@@ -157,7 +159,7 @@ func markSuperseded(parts []Condition) []Condition {
 func (r conditionReader) read(found any, where, of string) []Condition {
 	list, ok := found.([]any)
 	if !ok && found != nil {
-		r.problems.unreadable("%s is %s, not a list", where, describe(found))
+		r.problems.unreadable("%s is %s, not a list", where, untyped.Describe(found))
 	}
 	var out []Condition
 	for i, entry := range list {
@@ -173,20 +175,20 @@ func (r conditionReader) read(found any, where, of string) []Condition {
 func (r conditionReader) condition(entry any, at string) Condition {
 	m, ok := entry.(map[string]any)
 	if !ok {
-		r.problems.unreadable("%s is %s, not a condition", at, describe(entry))
+		r.problems.unreadable("%s is %s, not a condition", at, untyped.Describe(entry))
 		return Condition{}
 	}
-	v := values(m)
+	v := untyped.Map(m)
 	c := Condition{
-		Type: v.text("type"), Reason: v.text("reason"), Message: v.text("message"), Severity: v.text("severity"),
+		Type: v.Text("type"), Reason: v.Text("reason"), Message: v.Text("message"), Severity: v.Text("severity"),
 	}
 	if c.Type == "" {
-		if v.text("phase") == "" { // OLM records past phases in this list
+		if v.Text("phase") == "" { // OLM records past phases in this list
 			r.problems.unreadable("%s has no type", at)
 		}
 		return Condition{}
 	}
-	where := "condition " + truncate(c.Type) + ": "
+	where := "condition " + untyped.Truncate(c.Type) + ": "
 	c.Status = r.status(v, where)
 	c.Since = transition(v, r.problems, where)
 	c.Generation = generationAt(v, r.problems, where, "observedGeneration")
@@ -197,12 +199,12 @@ func (r conditionReader) condition(entry any, at string) Condition {
 }
 
 // status returns a condition's status; true, which some controllers write, is "True".
-func (r conditionReader) status(v values, where string) string {
-	switch s := v.at("status").(type) {
+func (r conditionReader) status(v untyped.Map, where string) string {
+	switch s := v.At("status").(type) {
 	case string:
 		return s
 	case bool:
-		r.problems.tolerated("%sstatus is %s, not a text", where, describe(s))
+		r.problems.tolerated("%sstatus is %s, not a text", where, untyped.Describe(s))
 		return map[bool]string{true: "True", false: "False"}[s]
 	case nil:
 		if r.group == "argoproj.io" && r.kind == "Application" {
@@ -210,17 +212,17 @@ func (r conditionReader) status(v values, where string) string {
 		}
 		r.problems.unreadable("%sthere is no status", where)
 	default:
-		r.problems.unreadable("%sstatus is %s, not a text", where, describe(s))
+		r.problems.unreadable("%sstatus is %s, not a text", where, untyped.Describe(s))
 	}
 	return ""
 }
 
 // transition returns when the status changed; for kinds that do not record that, when the condition was last written.
-func transition(v values, f *problems, where string) *metav1.Time {
+func transition(v untyped.Map, f *problems, where string) *metav1.Time {
 	for _, field := range []string{"lastTransitionTime", "lastUpdateTime"} {
-		t, ok := v.time(field)
+		t, ok := v.Time(field)
 		if !ok {
-			f.tolerated("%s%s is %s, not a time", where, field, describe(v.at(field)))
+			f.tolerated("%s%s is %s, not a time", where, field, untyped.Describe(v.At(field)))
 			return nil
 		}
 		if t != nil && !t.IsZero() {

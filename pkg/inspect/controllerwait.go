@@ -10,32 +10,32 @@ func WaitsForController(obj *unstructured.Unstructured) bool {
 	if obj == nil {
 		return false
 	}
-	o := subject{values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
-	if o.text("metadata", "deletionTimestamp") != "" || o.flag("spec", "paused") || o.flag("spec", "suspend") {
+	o := subject{Map: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
+	if o.Text("metadata", "deletionTimestamp") != "" || o.Flag("spec", "paused") || o.Flag("spec", "suspend") {
 		return false
 	}
-	want, have := o.count(1, "spec", "replicas"), o.count(0, "status", "replicas")
-	ready, updated := o.count(0, "status", "readyReplicas"), o.count(0, "status", "updatedReplicas")
-	rolls := o.text("spec", "updateStrategy", "type") != "OnDelete"
+	want, have := o.Count(1, "spec", "replicas"), o.Count(0, "status", "replicas")
+	ready, updated := o.Count(0, "status", "readyReplicas"), o.Count(0, "status", "updatedReplicas")
+	rolls := o.Text("spec", "updateStrategy", "type") != "OnDelete"
 	switch o.group + "/" + o.kind {
 	case "apps/ReplicaSet", "/ReplicationController":
 		return have != want
 	case "apps/Deployment":
-		available := o.count(0, "status", "availableReplicas")
+		available := o.Count(0, "status", "availableReplicas")
 		return have < want || available == have && (updated < want || have > want)
 	case "apps/StatefulSet":
-		if o.text("spec", "podManagementPolicy") == "Parallel" && have != want {
+		if o.Text("spec", "podManagementPolicy") == "Parallel" && have != want {
 			return true
 		}
-		least := want - o.count(0, "spec", "updateStrategy", "rollingUpdate", "partition")
+		least := want - o.Count(0, "spec", "updateStrategy", "rollingUpdate", "partition")
 		return ready == have && (have != want || rolls && updated < least && o.revisionsDiffer())
 	case "apps/DaemonSet":
-		want, have = o.count(0, "status", "desiredNumberScheduled"), o.count(0, "status", "currentNumberScheduled")
-		ready, updated = o.count(0, "status", "numberReady"), o.count(0, "status", "updatedNumberScheduled")
+		want, have = o.Count(0, "status", "desiredNumberScheduled"), o.Count(0, "status", "currentNumberScheduled")
+		ready, updated = o.Count(0, "status", "numberReady"), o.Count(0, "status", "updatedNumberScheduled")
 		return have < want || rolls && ready == want && updated < want
 	case "batch/Job":
-		pods := o.count(0, "status", "active") + o.count(0, "status", "succeeded") + o.count(0, "status", "failed")
-		return pods == 0 && o.count(1, "spec", "parallelism") > 0 && o.count(1, "spec", "completions") > 0
+		pods := o.Count(0, "status", "active") + o.Count(0, "status", "succeeded") + o.Count(0, "status", "failed")
+		return pods == 0 && o.Count(1, "spec", "parallelism") > 0 && o.Count(1, "spec", "completions") > 0
 	}
 	return false
 }

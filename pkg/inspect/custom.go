@@ -17,7 +17,7 @@ func (o subject) custom() Status {
 	if o.checks == nil || isBuiltInGroup(o.group) || o.overridden {
 		return own.status
 	}
-	health, err := o.checks.Health(o.group, o.kind, o.values)
+	health, err := o.checks.Health(o.group, o.kind, o.Map)
 	if err != nil { // there is none for the kind, or it cannot judge the object
 		return own.status
 	}
@@ -313,7 +313,7 @@ func (o subject) byWaiting(ready Condition, main, _ []stateWord) (judgement, boo
 	if missing := o.replicasMissing(); missing != "" {
 		return guessed(o.status(InProgress, missing)), true
 	}
-	if o.at("status", "ready") == false && len(main) == 0 {
+	if o.At("status", "ready") == false && len(main) == 0 {
 		return guessed(o.status(InProgress, "not ready")), true
 	}
 	return judgement{}, false
@@ -331,28 +331,28 @@ func lessSevere(a, b string) string {
 // if there is none.
 func (o subject) reportedError() string {
 	for _, field := range []string{"error", "errorMessage", "failureMessage", "failureReason"} {
-		if text := o.text("status", field); text != "" {
+		if text := o.Text("status", field); text != "" {
 			return field + ": " + firstLine(text)
 		}
 	}
-	if reason := o.text("status", "reason"); isFailing(reason) && !strings.Contains(reason, " ") {
-		return withReason(reason, firstLine(o.text("status", "message")))
+	if reason := o.Text("status", "reason"); isFailing(reason) && !strings.Contains(reason, " ") {
+		return withReason(reason, firstLine(o.Text("status", "message")))
 	}
 	for _, field := range []string{"errors", "problems"} {
-		if texts := o.strings("status", field); len(texts) > 0 {
+		if texts := o.Strings("status", field); len(texts) > 0 {
 			return field + ": " + firstLine(texts[0])
 		}
 	}
-	if o.at("status", "healthy") == false {
+	if o.At("status", "healthy") == false {
 		return "not healthy"
 	}
-	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
-		for _, part := range o.maps("status", field) {
-			for _, reported := range part.maps("errors") {
-				return withReason(cmp.Or(reported.text("code"), field), firstLine(reported.text("message")))
+	for _, field := range slices.Sorted(maps.Keys(o.Sub("status"))) {
+		for _, part := range o.Maps("status", field) {
+			for _, reported := range part.Maps("errors") {
+				return withReason(cmp.Or(reported.Text("code"), field), firstLine(reported.Text("message")))
 			}
-			if field == "validationMessages" && part.text("level") == "ERROR" { // Istio's
-				return withReason(cmp.Or(part.text("type", "name"), field), firstLine(part.text("type", "code")))
+			if field == "validationMessages" && part.Text("level") == "ERROR" { // Istio's
+				return withReason(cmp.Or(part.Text("type", "name"), field), firstLine(part.Text("type", "code")))
 			}
 		}
 	}
@@ -361,8 +361,8 @@ func (o subject) reportedError() string {
 
 // isScaledDown reports whether the condition is Available of an object that is scaled to 0.
 func (o subject) isScaledDown(c Condition) bool {
-	want, found := o.number("spec", "replicas")
-	return found && want == 0 && o.count(0, "status", "replicas") == 0 && c.Type == "Available"
+	want, found := o.Number("spec", "replicas")
+	return found && want == 0 && o.Count(0, "status", "replicas") == 0 && c.Type == "Available"
 }
 
 // reconcilingReason returns the reason of the condition Reconciling if it is True, else "".
@@ -375,7 +375,7 @@ func (o subject) reconcilingReason() string {
 
 // outOfSync returns "OutOfSync" for an Argo CD Application whose source is not fully applied, else "".
 func (o subject) outOfSync() string {
-	if word := o.text("status", "sync", "status"); word == "OutOfSync" {
+	if word := o.Text("status", "sync", "status"); word == "OutOfSync" {
 		return word
 	}
 	return ""

@@ -3,6 +3,8 @@ package inspect
 import (
 	"slices"
 	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // hasEmptyStatus reports whether no controller has written the status of an object that has a spec: the status is
@@ -10,22 +12,22 @@ import (
 // default of a CRD, as Flux has it. It is false for kinds that the API server itself serves: they have rules, or no
 // status to report.
 func (o subject) hasEmptyStatus() bool {
-	if isBuiltInGroup(o.group) || kindHasNoStatus(o.group, o.kind) || o.sub("spec") == nil {
+	if isBuiltInGroup(o.group) || kindHasNoStatus(o.group, o.kind) || o.Sub("spec") == nil {
 		return false
 	}
-	status, isMap := o.at("status").(map[string]any)
+	status, isMap := o.At("status").(map[string]any)
 	if !isMap {
-		return o.at("status") == nil
+		return o.At("status") == nil
 	}
 	_, hasConditions := status["conditions"]
 	for field, value := range status {
 		if field == "observedGeneration" {
-			n, isNumber := whole(value)
+			n, isNumber := untyped.Whole(value)
 			if hasConditions || isNumber && n <= 0 {
 				continue
 			}
 		}
-		if !isBlank(value) {
+		if !untyped.IsBlank(value) {
 			return false
 		}
 	}
@@ -64,22 +66,22 @@ func (o subject) pausedByUser() (field, word string) {
 		{"suspend", "suspended"}, {"suspended", "suspended"}, {"paused", "paused"}, {"pause", "paused"},
 		{"hibernate", "hibernated"}, {"hibernated", "hibernated"},
 	} {
-		if o.flag("spec", field.name) {
+		if o.Flag("spec", field.name) {
 			return "spec." + field.name, field.word
 		}
 	}
 	switch {
-	case o.group == "flink.apache.org" && o.text("spec", "job", "state") == "suspended" &&
-		o.text("status", "lifecycleState") == "SUSPENDED":
+	case o.group == "flink.apache.org" && o.Text("spec", "job", "state") == "suspended" &&
+		o.Text("status", "lifecycleState") == "SUSPENDED":
 		return "spec.job.state", "suspended"
-	case o.flag("spec", "hibernation", "enabled"):
+	case o.Flag("spec", "hibernation", "enabled"):
 		return "spec.hibernation.enabled", "hibernated"
-	case o.group == "kubevirt.io" && !o.isToRun() && o.text("status", "printableStatus") == "Stopped":
+	case o.group == "kubevirt.io" && !o.isToRun() && o.Text("status", "printableStatus") == "Stopped":
 		return "spec.runStrategy", "stopped"
-	case o.group == "kueue.x-k8s.io" && o.kind == "Workload" && o.at("spec", "active") == false:
+	case o.group == "kueue.x-k8s.io" && o.kind == "Workload" && o.At("spec", "active") == false:
 		return "spec.active", "not active"
 	}
-	return pausedByMetadata(o.sub("metadata", "annotations"), o.sub("metadata", "labels"))
+	return pausedByMetadata(o.Sub("metadata", "annotations"), o.Sub("metadata", "labels"))
 }
 
 func (o subject) isPausedByUser() bool {
@@ -89,7 +91,7 @@ func (o subject) isPausedByUser() bool {
 
 // isToRun reports whether the spec of a KubeVirt machine requests that it runs.
 func (o subject) isToRun() bool {
-	return o.text("spec", "runStrategy") == "Always" || o.flag("spec", "running")
+	return o.Text("spec", "runStrategy") == "Always" || o.Flag("spec", "running")
 }
 
 // pauseMarkers are the annotations and labels with which users stop controllers from reconciling an object.
@@ -107,7 +109,7 @@ var pauseMarkers = []struct{ name, value, word string }{ // a value after ! does
 
 // pausedByMetadata returns the path and the word of the first of pauseMarkers that the object has; empty if it has
 // none.
-func pausedByMetadata(annotations, labels values) (field, word string) {
+func pausedByMetadata(annotations, labels untyped.Map) (field, word string) {
 	for _, mark := range pauseMarkers {
 		field := "metadata.annotations[" + mark.name + "]"
 		value, there := annotations[mark.name].(string)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 const deployment = `{
@@ -38,12 +39,12 @@ func Example() {
 	}
 	fmt.Println("drifted:", report.Drifted(), report.Drift.State)
 
-	path, err := inspect.ParseFieldPath("spec.replicas")
+	path, err := fields.ParsePath("spec.replicas")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	field, err := inspect.FieldOwners(object, path)
+	field, err := fields.Owners(object, path)
 	if err != nil {
 		fmt.Println(err)
 		return

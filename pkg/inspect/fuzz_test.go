@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // FuzzInspect: whatever the content of an object, Inspect does not panic or change it, returns only documented
@@ -65,7 +67,7 @@ func FuzzInspect(f *testing.F) {
 			}
 		}
 		Containers(obj)
-		LastWriter(obj)
+		fields.LastWriter(obj)
 		if diff := cmp.Diff(before, obj); diff != "" {
 			t.Errorf("the object was changed:\n%s", diff)
 		}

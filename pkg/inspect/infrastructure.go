@@ -8,7 +8,7 @@ import (
 
 // namespace is Terminating also by its phase; a namespace's finalizers are in its spec.
 func (o subject) namespace() Status {
-	if o.text("status", "phase") == "Terminating" {
+	if o.Text("status", "phase") == "Terminating" {
 		return o.status(Terminating, o.namespaceWaitReason())
 	}
 	return o.degradedIfBad(o.base)
@@ -24,7 +24,7 @@ func (o subject) namespaceWaitReason() string {
 			return cmp.Or(shortDiscoveryFailure(firstLine(c.Message)), reasonOf(c))
 		}
 	}
-	if finalizers := o.strings("spec", "finalizers"); len(finalizers) > 0 {
+	if finalizers := o.Strings("spec", "finalizers"); len(finalizers) > 0 {
 		return "waiting for finalizer " + strings.Join(finalizers, ", ")
 	}
 	return "being deleted"
@@ -64,7 +64,7 @@ func (o subject) node() Status {
 		return s
 	}
 	s := o.degradedIfBad(o.base)
-	if s.Status == Current && o.flag("spec", "unschedulable") {
+	if s.Status == Current && o.Flag("spec", "unschedulable") {
 		return o.status(Suspended, "cordoned")
 	}
 	return s
@@ -75,7 +75,7 @@ func (o subject) node() Status {
 // or soon after.
 func (o subject) neverReady(ready Condition) bool {
 	const atRegistration = time.Minute
-	created, _ := o.time("metadata", "creationTimestamp")
+	created, _ := o.Time("metadata", "creationTimestamp")
 	return ready.Status == "False" && ready.Since != nil && created != nil &&
 		ready.Since.Sub(created.Time) < atRegistration
 }
@@ -110,7 +110,7 @@ func (o subject) apiService() Status {
 
 // service corrects kstatus, for which a load balancer without an address is Current.
 func (o subject) service() Status {
-	if o.text("spec", "type") == "LoadBalancer" && len(o.maps("status", "loadBalancer", "ingress")) == 0 {
+	if o.Text("spec", "type") == "LoadBalancer" && len(o.Maps("status", "loadBalancer", "ingress")) == 0 {
 		return o.status(InProgress, "waiting for a load balancer address")
 	}
 	if o.base.Status != Current {
@@ -121,9 +121,9 @@ func (o subject) service() Status {
 
 // ingress waits for an address if it has a class, whose controller sets the address; kstatus does not know the kind.
 func (o subject) ingress() Status {
-	class, _ := o.sub("metadata", "annotations")["kubernetes.io/ingress.class"].(string)
-	class = cmp.Or(o.text("spec", "ingressClassName"), class)
-	if class != "" && len(o.maps("status", "loadBalancer", "ingress")) == 0 {
+	class, _ := o.Sub("metadata", "annotations")["kubernetes.io/ingress.class"].(string)
+	class = cmp.Or(o.Text("spec", "ingressClassName"), class)
+	if class != "" && len(o.Maps("status", "loadBalancer", "ingress")) == 0 {
 		return o.status(InProgress, "waiting for an address")
 	}
 	return o.base
@@ -137,10 +137,10 @@ func (o subject) certificateSigningRequest() Status {
 		}
 	}
 	switch {
-	case o.text("status", "certificate") != "":
+	case o.Text("status", "certificate") != "":
 		return o.status(Current, "issued")
 	case o.condition("Approved").Status == "True":
-		return o.status(InProgress, "approved, waiting for "+o.text("spec", "signerName"))
+		return o.status(InProgress, "approved, waiting for "+o.Text("spec", "signerName"))
 	}
 	return o.status(InProgress, "waiting for approval")
 }
@@ -148,13 +148,13 @@ func (o subject) certificateSigningRequest() Status {
 // persistentVolumeClaim corrects kstatus, for which a claim that lost its volume is InProgress like one that waits
 // for it.
 func (o subject) persistentVolumeClaim() Status {
-	switch phase := o.text("status", "phase"); phase {
+	switch phase := o.Text("status", "phase"); phase {
 	case "Bound":
 		return o.boundClaim()
 	case "Lost":
-		return o.status(Failed, "its volume "+o.text("spec", "volumeName")+" is gone")
+		return o.status(Failed, "its volume "+o.Text("spec", "volumeName")+" is gone")
 	case "Pending", "":
-		class := o.text("spec", "storageClassName")
+		class := o.Text("spec", "storageClassName")
 		return o.status(InProgress, "waiting for a volume"+withSeparator(" of class ", class))
 	default:
 		return o.baseStatus(phase)
@@ -178,19 +178,19 @@ func (o subject) boundClaim() Status {
 
 // persistentVolume goes by the phase; kstatus does not know the kind.
 func (o subject) persistentVolume() Status {
-	claim := o.text("spec", "claimRef", "namespace") + "/" + o.text("spec", "claimRef", "name")
-	switch phase := o.text("status", "phase"); phase {
+	claim := o.Text("spec", "claimRef", "namespace") + "/" + o.Text("spec", "claimRef", "name")
+	switch phase := o.Text("status", "phase"); phase {
 	case "Bound":
 		return o.base
 	case "Available":
 		return o.baseStatus("no claim yet")
 	case "Released":
-		if o.text("spec", "persistentVolumeReclaimPolicy") == "Retain" {
+		if o.Text("spec", "persistentVolumeReclaimPolicy") == "Retain" {
 			return o.status(Suspended, "released by claim "+claim+", kept by its policy")
 		}
 		return o.status(InProgress, "released by claim "+claim)
 	case "Failed":
-		return o.status(Failed, cmp.Or(o.text("status", "message"), o.text("status", "reason"), "reclaiming it failed"))
+		return o.status(Failed, cmp.Or(o.Text("status", "message"), o.Text("status", "reason"), "reclaiming it failed"))
 	case "", "Pending":
 		return o.status(InProgress, "not available yet")
 	default:
@@ -200,8 +200,8 @@ func (o subject) persistentVolume() Status {
 
 // volumeAttachment is Current when the volume is attached; kstatus does not know the kind.
 func (o subject) volumeAttachment() Status {
-	switch problem := firstLine(o.text("status", "attachError", "message")); {
-	case o.flag("status", "attached"):
+	switch problem := firstLine(o.Text("status", "attachError", "message")); {
+	case o.Flag("status", "attached"):
 		return o.base
 	case problem != "":
 		return o.status(Failed, "attaching: "+problem)
@@ -213,8 +213,8 @@ func (o subject) volumeAttachment() Status {
 // kubernetes-csi/external-snapshotter writes; kstatus does not know them. An error stays in the status until the next
 // attempt succeeds.
 func (o subject) volumeSnapshot() Status {
-	switch problem := firstLine(o.text("status", "error", "message")); {
-	case o.flag("status", "readyToUse"):
+	switch problem := firstLine(o.Text("status", "error", "message")); {
+	case o.Flag("status", "readyToUse"):
 		return o.base
 	case problem != "":
 		return o.status(Failed, "taking the snapshot: "+problem)

@@ -1,7 +1,8 @@
-// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, its
-// conditions, and the fields that differ between two versions of it. Inspect is the entry point; Containers and
-// LastWriter read pods and managedFields, and FieldOwners finds out who set a field. Causes finds out why an object is
-// as it is, from its fields and from what its caller has read beside: Events, Leases, what controllers said.
+// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, and its
+// conditions. Inspect is the entry point, and Containers reads pods. Causes finds out why an object is as it is, from its
+// fields and from what its caller has read beside: Events, Leases, what controllers said. It is here because it reads the
+// same parts of an object, by the same functions, as the status does. What is about fields of any object, such as
+// differences and who owns a field, is in package fields.
 //
 // It does not read a cluster and knows no other object: a Deployment's status does not say why its pod does not start,
 // the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.
@@ -11,12 +12,10 @@
 // rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for
 // custom resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
 // states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
-// statuses is the good one. drift.go compares generations, change.go two versions, writer.go reads managedFields,
-// fieldowners.go the fields in them, by the paths of fieldpath.go. cause.go has the types of causes and causes.go finds
-// them, with the rules for pods (causespod.go), other built-in kinds (causesworkload.go, causesstorage.go) and writes
-// that an API server has refused (causesrefusal.go). values.go reads fields of which nothing can be trusted to have the
-// documented type, and collects what has another; mask.go hides the values that must not be shown, and secrettext.go
-// those in texts.
+// statuses is the good one. generations.go compares generations; problems.go collects fields that do not have the
+// documented type. cause.go has the types of causes and causes.go finds them, with the rules for pods (causespod.go),
+// other built-in kinds (causesworkload.go, causesstorage.go) and writes that an API server has refused
+// (causesrefusal.go).
 package inspect
 
 import (
@@ -28,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // Report is what Inspect reads from one object.
@@ -130,9 +130,9 @@ func inspect(obj *unstructured.Unstructured, o Options, checks *argocd.Checks) R
 	}
 	var f problems
 	r.Drift = driftOf(obj, &f)
-	v := values(obj.Object)
-	if status := v.at("status"); status != nil && v.sub("status") == nil {
-		f.unreadable("status is %s, not a map", describe(status))
+	v := untyped.Map(obj.Object)
+	if status := v.At("status"); status != nil && v.Sub("status") == nil {
+		f.unreadable("status is %s, not a map", untyped.Describe(status))
 	}
 	conditions := conditionReader{
 		group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
@@ -155,8 +155,8 @@ func inspect(obj *unstructured.Unstructured, o Options, checks *argocd.Checks) R
 }
 
 // addLater sets Later, and reverts the parts of the report that are premature until then: NeverSeen and Failed.
-func (r *Report) addLater(v values, pod bool) {
-	created, _ := v.time("metadata", "creationTimestamp")
+func (r *Report) addLater(v untyped.Map, pod bool) {
+	created, _ := v.Time("metadata", "creationTimestamp")
 	if r.Drift.State == NeverSeen && created != nil {
 		r.Later = &Later{created.Add(neverSeenAfter), r.Status, NeverSeen}
 		if r.Reason == reasonUnseen {

@@ -13,11 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/argocd"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // subject is the object whose status is being determined, with what has already been read from it.
 type subject struct {
-	values
+	untyped.Map
 	group, kind string
 	drift       Drift
 	conditions  []Condition
@@ -60,7 +63,7 @@ func (o subject) condition(name string) Condition {
 // judge returns the status of the object, of which r already holds drift and conditions.
 func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argocd.Checks) Status {
 	o := subject{
-		values: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
+		Map: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),
 		drift: r.Drift, conditions: r.Conditions, checks: checks,
 	}
 	o.overridden = slices.ContainsFunc(r.Conditions, func(c Condition) bool {
@@ -79,7 +82,7 @@ func judge(obj *unstructured.Unstructured, r Report, p *Polarities, checks *argo
 func (o subject) judge() Status {
 	rule := ruleOf(o.group, o.kind)
 	switch {
-	case o.text("metadata", "deletionTimestamp") != "":
+	case o.Text("metadata", "deletionTimestamp") != "":
 		return o.terminating()
 	case rule == nil && o.isPausedByUser() && !o.stalled():
 		return o.suspendedStatus()
@@ -116,7 +119,7 @@ func (o subject) suspendedStatus() Status {
 func (o subject) finished() bool {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
-		return podEnded(o.values)
+		return podEnded(o.Map)
 	case "batch/Job":
 		return o.condition("Complete").Status == "True" || o.condition("Failed").Status == "True"
 	}
@@ -153,7 +156,7 @@ func (c Condition) breaksConvention() bool {
 
 // terminating returns the status of an object that is being deleted; its reason is what the deletion waits for.
 func (o subject) terminating() Status {
-	finalizers := o.strings("metadata", "finalizers")
+	finalizers := o.Strings("metadata", "finalizers")
 	var reason string
 	switch {
 	case o.group == "" && o.kind == "Namespace":
@@ -185,7 +188,7 @@ func firstLine(s string) string {
 
 // since returns when the state that the status describes began; nil if the object does not report it.
 func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
-	v := values(obj.Object)
+	v := untyped.Map(obj.Object)
 	if r.Status.Status == Terminating {
 		return deletionRequested(v)
 	}
@@ -193,7 +196,7 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 	case Behind:
 		return r.Drift.Since
 	case NeverSeen:
-		created, _ := v.time("metadata", "creationTimestamp")
+		created, _ := v.Time("metadata", "creationTimestamp")
 		return created
 	case InSync, NotReported, Ahead:
 	}
@@ -209,20 +212,20 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 			last = c.Since
 		}
 	}
-	if spec := lastSpecWrite(obj); last != nil && spec != nil && last.Before(spec) && r.Status.Status != Current {
+	if spec := fields.LastSpecWrite(obj); last != nil && spec != nil && last.Before(spec) && r.Status.Status != Current {
 		return spec // what it reports began before the spec that it has
 	}
 	return last
 }
 
 // deletionRequested returns when the deletion was requested: deletionTimestamp is when its grace period ends.
-func deletionRequested(v values) *metav1.Time {
-	t, _ := v.time("metadata", "deletionTimestamp")
+func deletionRequested(v untyped.Map) *metav1.Time {
+	t, _ := v.Time("metadata", "deletionTimestamp")
 	if t == nil {
 		return nil
 	}
 	const longest = 100 * 365 * 24 * 60 * 60 // seconds; a longer period would overflow a Duration
-	grace := min(max(v.count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
+	grace := min(max(v.Count(0, "metadata", "deletionGracePeriodSeconds"), 0), longest)
 	return &metav1.Time{Time: t.Add(-time.Duration(grace) * time.Second)}
 }
 
@@ -235,7 +238,7 @@ func base(obj *unstructured.Unstructured, r Report) Status {
 	if err == nil {
 		s.Kstatus = string(result.Status)
 	}
-	unused := r.Drift.Observed == nil && values(obj.Object).at("status", "observedGeneration") != nil
+	unused := r.Drift.Observed == nil && untyped.Map(obj.Object).At("status", "observedGeneration") != nil
 	if err != nil || unused || r.Drift.State == Ahead || slices.ContainsFunc(r.Conditions, Condition.breaksConvention) {
 		result, err = compute(corrected(obj, r))
 	}
@@ -261,14 +264,14 @@ func compute(obj *unstructured.Unstructured) (result *status.Result, err error) 
 // not be read.
 func corrected(obj *unstructured.Unstructured, r Report) *unstructured.Unstructured {
 	object := maps.Clone(obj.Object)
-	if metadata := maps.Clone(map[string]any(values(object).sub("metadata"))); metadata != nil {
+	if metadata := maps.Clone(map[string]any(untyped.Map(object).Sub("metadata"))); metadata != nil {
 		metadata["generation"] = r.Drift.Generation
 		if _, ok := metadata["deletionTimestamp"].(string); !ok {
 			delete(metadata, "deletionTimestamp")
 		}
 		object["metadata"] = metadata
 	}
-	mended := maps.Clone(map[string]any(values(object).sub("status")))
+	mended := maps.Clone(map[string]any(untyped.Map(object).Sub("status")))
 	delete(object, "status")
 	if mended != nil {
 		delete(mended, "observedGeneration")

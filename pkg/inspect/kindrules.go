@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // rules determine the status of built-in kinds and volume snapshots where kstatus does not know the kind, is
@@ -57,18 +59,18 @@ func plural(n int64, noun string) string {
 func readyOf(o subject) string {
 	switch o.group + "/" + o.kind {
 	case "/Pod":
-		return readyContainers(containersOf(o.values))
+		return readyContainers(containersOf(o.Map))
 	case "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet", "/ReplicationController":
-		return ratio(o.count(0, "status", "readyReplicas"), o.count(1, "spec", "replicas"))
+		return ratio(o.Count(0, "status", "readyReplicas"), o.Count(1, "spec", "replicas"))
 	case "apps/DaemonSet":
-		return ratio(o.count(0, "status", "numberReady"), o.count(0, "status", "desiredNumberScheduled"))
+		return ratio(o.Count(0, "status", "numberReady"), o.Count(0, "status", "desiredNumberScheduled"))
 	case "batch/Job":
-		return ratio(o.count(0, "status", "succeeded"), o.count(1, "spec", "completions"))
+		return ratio(o.Count(0, "status", "succeeded"), o.Count(1, "spec", "completions"))
 	case "discovery.k8s.io/EndpointSlice":
 		return o.readyEndpoints()
 	}
-	want, wanted := o.number("spec", "replicas")
-	have, counted := readyReplicas(o.sub("status"))
+	want, wanted := o.Number("spec", "replicas")
+	have, counted := readyReplicas(o.Sub("status"))
 	if !wanted || !counted {
 		return ""
 	}
@@ -77,14 +79,14 @@ func readyOf(o subject) string {
 
 // readyReplicas returns how many replicas are ready by the counts of a status, and whether it counts them. Counts that
 // are 0 are mostly left out, so one that is missing beside others is 0.
-func readyReplicas(status values) (ready int64, counted bool) {
+func readyReplicas(status untyped.Map) (ready int64, counted bool) {
 	for _, name := range []string{"readyReplicas", "availableReplicas"} {
-		if n, ok := status.number(name); ok {
+		if n, ok := status.Number(name); ok {
 			return n, true
 		}
 	}
-	all, counted := status.number("replicas")
-	if missing, ok := status.number("unavailableReplicas"); ok {
+	all, counted := status.Number("replicas")
+	if missing, ok := status.Number("unavailableReplicas"); ok {
 		return max(all-missing, 0), true
 	}
 	for name := range status {
@@ -93,27 +95,27 @@ func readyReplicas(status values) (ready int64, counted bool) {
 		}
 	}
 	// With a selector it is what the subresource scale reports, and may be all that the kind counts.
-	return 0, counted && status.at("selector") == nil && status.at("labelSelector") == nil
+	return 0, counted && status.At("selector") == nil && status.At("labelSelector") == nil
 }
 
 // replicasMissing returns how many replicas are ready if fewer than wanted, by the counts of the object or of the parts
 // that its status lists; empty if enough are, or if it does not count them.
 func (o subject) replicasMissing() string {
-	if want, ok := o.number("status", "desiredNumberScheduled"); ok {
-		return shortfall(o.count(0, "status", "numberReady"), want, "pods ready")
+	if want, ok := o.Number("status", "desiredNumberScheduled"); ok {
+		return shortfall(o.Count(0, "status", "numberReady"), want, "pods ready")
 	}
-	status := o.sub("status")
-	if want, ok := o.number("spec", "replicas"); ok {
+	status := o.Sub("status")
+	if want, ok := o.Number("spec", "replicas"); ok {
 		if have, counted := readyReplicas(status); counted {
 			return shortfall(have, want, "replicas ready")
 		}
 		return ""
 	}
 	for _, field := range slices.Sorted(maps.Keys(status)) {
-		for _, part := range status.maps(field) {
-			want, ok := part.number("replicas")
+		for _, part := range status.Maps(field) {
+			want, ok := part.Number("replicas")
 			if have, counted := readyReplicas(part); ok && counted && len(part) > 1 && have < want {
-				return strings.TrimPrefix(part.text("name")+": ", ": ") + shortfall(have, want, "replicas ready")
+				return strings.TrimPrefix(part.Text("name")+": ", ": ") + shortfall(have, want, "replicas ready")
 			}
 		}
 	}
@@ -123,15 +125,15 @@ func (o subject) replicasMissing() string {
 // updatesMissing returns how many replicas are updated if fewer than its update strategy wants; empty if it is to keep
 // old ones.
 func (o subject) updatesMissing() string {
-	strategy := o.sub("spec", "updateStrategy")
-	updated, counted := o.number("status", "updatedReplicas")
-	want := o.count(o.count(0, "spec", "replicas"), "status", "expectedUpdatedReplicas")
-	for _, v := range []values{strategy, strategy.sub("rollingUpdate")} {
-		if partition := v.at("partition"); v.at("paused") == true || partition != nil && !isZero(partition) {
+	strategy := o.Sub("spec", "updateStrategy")
+	updated, counted := o.Number("status", "updatedReplicas")
+	want := o.Count(o.Count(0, "spec", "replicas"), "status", "expectedUpdatedReplicas")
+	for _, v := range []untyped.Map{strategy, strategy.Sub("rollingUpdate")} {
+		if partition := v.At("partition"); v.At("paused") == true || partition != nil && !isZero(partition) {
 			return ""
 		}
 	}
-	if strategy == nil || !counted || strategy.text("type") == "OnDelete" {
+	if strategy == nil || !counted || strategy.Text("type") == "OnDelete" {
 		return ""
 	}
 	return shortfall(updated, want, "replicas updated")
@@ -139,7 +141,7 @@ func (o subject) updatesMissing() string {
 
 // isZero reports whether a value is the number 0.
 func isZero(value any) bool {
-	n, ok := whole(value)
+	n, ok := untyped.Whole(value)
 	return ok && n == 0
 }
 
@@ -147,10 +149,10 @@ func ratio(have, want int64) string { return fmt.Sprintf("%d/%d", have, want) }
 
 // readyEndpoints counts the endpoints of a slice: by the API's definition one whose readiness is not set is ready.
 func (o subject) readyEndpoints() string {
-	endpoints := o.maps("endpoints")
+	endpoints := o.Maps("endpoints")
 	ready := 0
 	for _, e := range endpoints {
-		if reported, ok := e.at("conditions", "ready").(bool); !ok || reported {
+		if reported, ok := e.At("conditions", "ready").(bool); !ok || reported {
 			ready++
 		}
 	}

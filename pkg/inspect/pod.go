@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // Container is one container of a pod, as its spec names it and the kubelet reports it.
@@ -52,7 +54,7 @@ func Containers(pod *unstructured.Unstructured) []Container {
 }
 
 // containersOf is Containers for an object that is known to be a pod.
-func containersOf(pod values) []Container {
+func containersOf(pod untyped.Map) []Container {
 	var out []Container
 	seen := map[string]bool{}
 	for _, field := range []struct{ spec, status, name string }{
@@ -60,20 +62,20 @@ func containersOf(pod values) []Container {
 		{"containers", "containerStatuses", MainContainer},
 		{"ephemeralContainers", "ephemeralContainerStatuses", EphemeralContainer},
 	} {
-		reported := map[string]values{}
-		statuses := pod.maps("status", field.status)
-		statuses = slices.DeleteFunc(statuses, func(s values) bool { return s.text("name") == "" })
+		reported := map[string]untyped.Map{}
+		statuses := pod.Maps("status", field.status)
+		statuses = slices.DeleteFunc(statuses, func(s untyped.Map) bool { return s.Text("name") == "" })
 		for _, s := range statuses {
-			reported[s.text("name")] = s
+			reported[s.Text("name")] = s
 		}
-		for _, c := range slices.Concat(pod.maps("spec", field.spec), statuses) {
+		for _, c := range slices.Concat(pod.Maps("spec", field.spec), statuses) {
 			kind := field.name
-			if kind == InitContainer && c.text("restartPolicy") == "Always" {
+			if kind == InitContainer && c.Text("restartPolicy") == "Always" {
 				kind = SidecarContainer
 			}
-			if known := field.name + " " + c.text("name"); !seen[known] {
+			if known := field.name + " " + c.Text("name"); !seen[known] {
 				seen[known] = true
-				out = append(out, containerOf(c, kind, reported[c.text("name")]))
+				out = append(out, containerOf(c, kind, reported[c.Text("name")]))
 			}
 		}
 	}
@@ -81,40 +83,40 @@ func containersOf(pod values) []Container {
 }
 
 // addContainerProblems adds the problems of container statuses to f.
-func addContainerProblems(pod values, f *problems) {
+func addContainerProblems(pod untyped.Map, f *problems) {
 	for _, field := range []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"} {
-		found := pod.at("status", field)
+		found := pod.At("status", field)
 		list, ok := found.([]any)
 		if !ok && found != nil {
-			f.unreadable("status.%s is %s, not a list", field, describe(found))
+			f.unreadable("status.%s is %s, not a list", field, untyped.Describe(found))
 		}
 		for i, entry := range list {
 			m, ok := entry.(map[string]any)
 			if !ok {
-				f.unreadable("status.%s[%d] is %s, not a map", field, i, describe(entry))
-			} else if name := m["name"]; values(m).text("name") == "" {
-				f.unreadable("status.%s[%d].name is %s, not a name", field, i, describe(name))
+				f.unreadable("status.%s[%d] is %s, not a map", field, i, untyped.Describe(entry))
+			} else if name := m["name"]; untyped.Map(m).Text("name") == "" {
+				f.unreadable("status.%s[%d].name is %s, not a name", field, i, untyped.Describe(name))
 			}
 		}
 	}
 }
 
-func containerOf(spec values, kind string, status values) Container {
+func containerOf(spec untyped.Map, kind string, status untyped.Map) Container {
 	c := Container{
-		Name: spec.text("name"), Type: kind, Image: spec.text("image"),
-		Ready: status.flag("ready"), Started: status.flag("started"), Restarts: status.count(0, "restartCount"),
-		LastReason: status.text("lastState", "terminated", "reason"),
+		Name: spec.Text("name"), Type: kind, Image: spec.Text("image"),
+		Ready: status.Flag("ready"), Started: status.Flag("started"), Restarts: status.Count(0, "restartCount"),
+		LastReason: status.Text("lastState", "terminated", "reason"),
 	}
-	if code, ok := status.number("lastState", "terminated", "exitCode"); ok {
+	if code, ok := status.Number("lastState", "terminated", "exitCode"); ok {
 		c.ExitCode = &code
 	}
 	for _, state := range []string{"waiting", "running", "terminated"} {
-		if s := status.sub("state", state); s != nil {
-			c.State, c.Reason, c.Message = state, s.text("reason"), s.text("message")
+		if s := status.Sub("state", state); s != nil {
+			c.State, c.Reason, c.Message = state, s.Text("reason"), s.Text("message")
 			break
 		}
 	}
-	if code, ok := status.number("state", "terminated", "exitCode"); ok {
+	if code, ok := status.Number("state", "terminated", "exitCode"); ok {
 		c.ExitCode = &code
 	}
 	return c
@@ -138,14 +140,14 @@ func readyContainers(containers []Container) string {
 // pod corrects kstatus, which reports a failed pod as Current, and one whose image cannot be pulled or whose init
 // container crashes as InProgress.
 func (o subject) pod() Status {
-	containers := containersOf(o.values)
-	switch o.text("status", "phase") {
+	containers := containersOf(o.Map)
+	switch o.Text("status", "phase") {
 	case "Succeeded":
 		return o.baseStatus("completed")
 	case "Failed":
 		return o.failedPod(containers)
 	case "Unknown":
-		return o.status(Unknown, cmp.Or(o.text("status", "reason"), "its node does not answer"))
+		return o.status(Unknown, cmp.Or(o.Text("status", "reason"), "its node does not answer"))
 	}
 	if s, held := o.unscheduled(); held {
 		return s
@@ -163,15 +165,15 @@ func (o subject) pod() Status {
 }
 
 // podEnded reports whether the pod's phase is final.
-func podEnded(pod values) bool {
-	phase := pod.text("status", "phase")
+func podEnded(pod untyped.Map) bool {
+	phase := pod.Text("status", "phase")
 	return phase == "Succeeded" || phase == "Failed"
 }
 
 // failedPod returns the status of a pod whose phase is Failed: it was evicted, exceeded its deadline, or a container
 // failed.
 func (o subject) failedPod(containers []Container) Status {
-	reason := withReason(o.text("status", "reason"), firstLine(o.text("status", "message")))
+	reason := withReason(o.Text("status", "reason"), firstLine(o.Text("status", "message")))
 	if i := slices.IndexFunc(containers, Container.failed); i >= 0 && reason == "" {
 		reason = containers[i].failureReason(len(containers) > 1)
 	}
@@ -188,8 +190,8 @@ func (o subject) unscheduled() (Status, bool) {
 	reason := reasonOf(c)
 	if c.Reason == "SchedulingGated" {
 		var gates []string
-		for _, g := range o.maps("spec", "schedulingGates") {
-			gates = append(gates, g.text("name"))
+		for _, g := range o.Maps("spec", "schedulingGates") {
+			gates = append(gates, g.Text("name"))
 		}
 		reason = "SchedulingGated" + withSeparator(": ", strings.Join(gates, ", "))
 	}
@@ -259,7 +261,7 @@ func (c Container) lastExit() string {
 
 // podWaitReason returns what a pod whose containers can run waits for.
 func (o subject) podWaitReason(containers []Container) string {
-	if o.text("spec", "nodeName") == "" && o.condition("PodScheduled").Status != "True" {
+	if o.Text("spec", "nodeName") == "" && o.condition("PodScheduled").Status != "True" {
 		return "waiting to be scheduled"
 	}
 	var inits, done int64
@@ -278,7 +280,7 @@ func (o subject) podWaitReason(containers []Container) string {
 	switch {
 	case done < inits && o.condition("Initialized").Status != "True":
 		return shortfall(done, inits, "init containers done")
-	case o.text("status", "phase") == "Running":
+	case o.Text("status", "phase") == "Running":
 		return cmp.Or(o.missingGate(), "not ready")
 	}
 	return "starting its containers"
@@ -299,8 +301,8 @@ func (c Container) waitReason(others bool) string {
 
 // missingGate names the first of the pod's readiness gates whose condition is not True.
 func (o subject) missingGate() string {
-	for _, g := range o.maps("spec", "readinessGates") {
-		if name := g.text("conditionType"); o.condition(name).Status != "True" {
+	for _, g := range o.Maps("spec", "readinessGates") {
+		if name := g.Text("conditionType"); o.condition(name).Status != "True" {
 			return "waiting for readiness gate " + name
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"unicode"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // stateWord is a word for the state of an object: status.phase, status.state, status.health.status.
@@ -29,7 +31,7 @@ var mainFields = []string{
 // stateWords returns the words in the fields of the status whose names end in state, status, phase or health, and in
 // such fields of maps in the status. main are those of mainFields, phase first, or the others if there are none.
 func (o subject) stateWords() (main, others []stateWord) {
-	for _, field := range slices.Sorted(maps.Keys(o.sub("status"))) {
+	for _, field := range slices.Sorted(maps.Keys(o.Sub("status"))) {
 		found := o.stateWord(field)
 		switch {
 		case found.word == "":
@@ -53,23 +55,23 @@ func (o subject) stateWords() (main, others []stateWord) {
 // stateWord returns the word in a field of the status; its word is empty if there is none.
 func (o subject) stateWord(field string) stateWord {
 	found := stateWord{field: field, past: hasPrefix(field, "last", "latest")}
-	found.message = cmp.Or(o.text("status", "message"), o.text("status", "errorMessage"))
-	switch value := o.sub("status")[field].(type) {
+	found.message = cmp.Or(o.Text("status", "message"), o.Text("status", "errorMessage"))
+	switch value := o.Sub("status")[field].(type) {
 	case string:
 		if isStateField(field) {
 			found.word = strings.TrimSpace(value)
 		}
 	case map[string]any:
-		v := values(value)
+		v := untyped.Map(value)
 		switch {
 		case hasPrefix(field, otherStatePrefixes...):
-		case v.at("healthy") == false && isStateField(field):
+		case v.At("healthy") == false && isStateField(field):
 			found.word = "unhealthy"
 		default:
-			found.word = cmp.Or(v.text("phase"), v.text("state"), v.text("status"), v.text("health"),
-				v.text("lastObservedState")) // of the connection of a CatalogSource of OLM
+			found.word = cmp.Or(v.Text("phase"), v.Text("state"), v.Text("status"), v.Text("health"),
+				v.Text("lastObservedState")) // of the connection of a CatalogSource of OLM
 		}
-		found.message = cmp.Or(v.text("message"), v.text("errorMessage"), v.text("reason"), found.message)
+		found.message = cmp.Or(v.Text("message"), v.Text("errorMessage"), v.Text("reason"), found.message)
 	}
 	found.status = statusOfWord(found.word)
 	if o.group == "kubevirt.io" && found.word == "Stopped" {

@@ -8,7 +8,7 @@ import (
 // deployment corrects kstatus, for which a paused Deployment is InProgress for ever, and which ignores pods that
 // cannot be created.
 func (o subject) deployment() Status {
-	want := o.count(1, "spec", "replicas")
+	want := o.Count(1, "spec", "replicas")
 	counts := o.deploymentCounts(want)
 	progressing := o.condition("Progressing")
 	switch {
@@ -18,7 +18,7 @@ func (o subject) deployment() Status {
 		return o.status(Failed, reasonOf(progressing))
 	case o.condition("ReplicaFailure").Status == "True":
 		return o.replicaFailure()
-	case o.flag("spec", "paused"):
+	case o.Flag("spec", "paused"):
 		return o.paused(want)
 	case o.base.Status == Current && want == 0:
 		return o.baseStatus("scaled to 0")
@@ -30,8 +30,8 @@ func (o subject) deployment() Status {
 
 // deploymentCounts returns which pods are still missing or to be removed, in the order in which a rollout proceeds.
 func (o subject) deploymentCounts(want int64) string {
-	updated, available := o.count(0, "status", "updatedReplicas"), o.count(0, "status", "availableReplicas")
-	old := o.count(0, "status", "replicas") - updated
+	updated, available := o.Count(0, "status", "updatedReplicas"), o.Count(0, "status", "availableReplicas")
+	old := o.Count(0, "status", "replicas") - updated
 	switch {
 	case updated < want && old > 0:
 		return shortfall(updated, want, "pods updated")
@@ -44,13 +44,13 @@ func (o subject) deploymentCounts(want int64) string {
 	case updated > want:
 		return plural(updated-want, "pod") + " to remove"
 	}
-	return shortfall(o.count(0, "status", "readyReplicas"), want, "pods ready")
+	return shortfall(o.Count(0, "status", "readyReplicas"), want, "pods ready")
 }
 
 // paused returns the status of a paused Deployment: Suspended if enough pods are available, even in the middle of a
 // rollout.
 func (o subject) paused(want int64) Status {
-	updated, available := o.count(0, "status", "updatedReplicas"), o.count(0, "status", "availableReplicas")
+	updated, available := o.Count(0, "status", "updatedReplicas"), o.Count(0, "status", "availableReplicas")
 	switch {
 	case available < want:
 		return o.status(InProgress, fmt.Sprintf("paused, %d of %d pods available", available, want))
@@ -65,7 +65,7 @@ func (o subject) paused(want int64) Status {
 func (o subject) replicaFailure() Status {
 	failure := o.condition("ReplicaFailure")
 	word := Degraded
-	if o.count(0, "status", "availableReplicas") == 0 && o.count(1, "spec", "replicas") > 0 {
+	if o.Count(0, "status", "availableReplicas") == 0 && o.Count(1, "spec", "replicas") > 0 {
 		word = Failed
 	}
 	s := o.status(word, reasonOf(failure))
@@ -76,11 +76,11 @@ func (o subject) replicaFailure() Status {
 // replicaSet is the rule of ReplicaSets and ReplicationControllers; kstatus knows only the former, and ignores their
 // failures.
 func (o subject) replicaSet() Status {
-	want, have := o.count(1, "spec", "replicas"), o.count(0, "status", "replicas")
+	want, have := o.Count(1, "spec", "replicas"), o.Count(0, "status", "replicas")
 	counts := cmp.Or(
 		shortfall(have, want, "pods created"),
-		shortfall(o.count(0, "status", "readyReplicas"), want, "pods ready"),
-		shortfall(o.count(0, "status", "availableReplicas"), want, "ready pods available"),
+		shortfall(o.Count(0, "status", "readyReplicas"), want, "pods ready"),
+		shortfall(o.Count(0, "status", "availableReplicas"), want, "ready pods available"),
 	)
 	switch {
 	case o.condition("ReplicaFailure").Status == "True":
@@ -99,11 +99,11 @@ func (o subject) replicaSet() Status {
 
 // statefulSet corrects kstatus, for which one with the strategy OnDelete is Current whatever its pods do.
 func (o subject) statefulSet() Status {
-	want, have := o.count(1, "spec", "replicas"), o.count(0, "status", "replicas")
-	updated := o.count(0, "status", "updatedReplicas")
+	want, have := o.Count(1, "spec", "replicas"), o.Count(0, "status", "replicas")
+	updated := o.Count(0, "status", "updatedReplicas")
 	counts := cmp.Or(
 		shortfall(have, want, "pods created"),
-		shortfall(o.count(0, "status", "readyReplicas"), want, "pods ready"),
+		shortfall(o.Count(0, "status", "readyReplicas"), want, "pods ready"),
 		o.notAvailable(want),
 	)
 	switch {
@@ -111,10 +111,10 @@ func (o subject) statefulSet() Status {
 		return o.status(InProgress, counts)
 	case have > want:
 		return o.status(InProgress, plural(have-want, "pod")+" to remove")
-	case o.text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && o.revisionsDiffer():
+	case o.Text("spec", "updateStrategy", "type") == "OnDelete" && updated < want && o.revisionsDiffer():
 		return o.baseStatus(shortfall(updated, want, "pods updated") + ", the others when they are deleted (OnDelete)")
 	case o.base.Status != Current:
-		target := max(want-o.count(0, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
+		target := max(want-o.Count(0, "spec", "updateStrategy", "rollingUpdate", "partition"), 0)
 		return o.baseStatus(cmp.Or(shortfall(updated, target, "pods updated"), o.base.Message))
 	case want == 0:
 		return o.baseStatus("scaled to 0")
@@ -125,27 +125,27 @@ func (o subject) statefulSet() Status {
 // notAvailable returns how many pods are available, if fewer than wanted: ready for minReadySeconds, which kstatus
 // ignores.
 func (o subject) notAvailable(want int64) string {
-	available, reported := o.number("status", "availableReplicas")
-	if !reported && o.count(0, "spec", "minReadySeconds") == 0 {
+	available, reported := o.Number("status", "availableReplicas")
+	if !reported && o.Count(0, "spec", "minReadySeconds") == 0 {
 		return ""
 	}
 	return shortfall(available, want, "ready pods available")
 }
 
 func (o subject) revisionsDiffer() bool {
-	return o.text("status", "currentRevision") != o.text("status", "updateRevision")
+	return o.Text("status", "currentRevision") != o.Text("status", "updateRevision")
 }
 
 // daemonSet corrects kstatus, for which one with the strategy OnDelete and old pods is InProgress for ever.
 func (o subject) daemonSet() Status {
-	want, reported := o.number("status", "desiredNumberScheduled")
-	updated := o.count(0, "status", "updatedNumberScheduled")
+	want, reported := o.Number("status", "desiredNumberScheduled")
+	updated := o.Count(0, "status", "updatedNumberScheduled")
 	updates := shortfall(updated, want, "pods updated")
-	byHand := o.text("spec", "updateStrategy", "type") == "OnDelete"
+	byHand := o.Text("spec", "updateStrategy", "type") == "OnDelete"
 	counts := cmp.Or(
-		shortfall(o.count(0, "status", "currentNumberScheduled"), want, "pods created"),
-		shortfall(o.count(0, "status", "numberReady"), want, "pods ready"),
-		shortfall(o.count(0, "status", "numberAvailable"), want, "ready pods available"),
+		shortfall(o.Count(0, "status", "currentNumberScheduled"), want, "pods created"),
+		shortfall(o.Count(0, "status", "numberReady"), want, "pods ready"),
+		shortfall(o.Count(0, "status", "numberAvailable"), want, "ready pods available"),
 	)
 	switch {
 	case !reported || o.drift.State == NotReported:
@@ -174,8 +174,8 @@ func withSeparator(separator, text string) string {
 
 // job corrects kstatus, for which a running Job is Current.
 func (o subject) job() Status {
-	completed := fmt.Sprintf("%d of %d completed", o.count(0, "status", "succeeded"), o.count(1, "spec", "completions"))
-	active, failed := o.count(0, "status", "active"), o.count(0, "status", "failed")
+	completed := fmt.Sprintf("%d of %d completed", o.Count(0, "status", "succeeded"), o.Count(1, "spec", "completions"))
+	active, failed := o.Count(0, "status", "active"), o.Count(0, "status", "failed")
 	progress := completed
 	if active > 0 {
 		progress += fmt.Sprintf(", %d active", active)
@@ -191,11 +191,11 @@ func (o subject) job() Status {
 		return o.status(Current, "completed")
 	case target.Status == "True":
 		return o.status(Failed, cmp.Or(target.Reason, "failed")+": its pods are being removed")
-	case o.flag("spec", "suspend") && active > 0:
+	case o.Flag("spec", "suspend") && active > 0:
 		return o.status(InProgress, "being suspended, "+plural(active, "pod")+" to remove")
-	case o.flag("spec", "suspend"):
+	case o.Flag("spec", "suspend"):
 		return o.status(Suspended, "suspended")
-	case o.text("status", "startTime") == "":
+	case o.Text("status", "startTime") == "":
 		return o.status(InProgress, "not started")
 	case o.condition("SuccessCriteriaMet").Status == "True":
 		return o.status(InProgress, progress+", finishing")
@@ -205,12 +205,12 @@ func (o subject) job() Status {
 
 // cronJob is Current whatever its Jobs do; kstatus does not know the suspended state.
 func (o subject) cronJob() Status {
-	active := int64(len(o.maps("status", "active")))
+	active := int64(len(o.Maps("status", "active")))
 	running := ""
 	if active > 0 {
 		running = plural(active, "job") + " active"
 	}
-	if o.flag("spec", "suspend") {
+	if o.Flag("spec", "suspend") {
 		return o.status(Suspended, "suspended"+withSeparator(", ", running))
 	}
 	return o.baseStatus(running)
@@ -220,7 +220,7 @@ func (o subject) cronJob() Status {
 // its target is not Current.
 func (o subject) horizontalPodAutoscaler() Status {
 	able, active := o.condition("AbleToScale"), o.condition("ScalingActive")
-	current, desired := o.count(0, "status", "currentReplicas"), o.count(0, "status", "desiredReplicas")
+	current, desired := o.Count(0, "status", "currentReplicas"), o.Count(0, "status", "desiredReplicas")
 	switch {
 	case active.Status == "False" && active.Reason == "ScalingDisabled":
 		return o.status(Suspended, "its target is scaled to 0")
@@ -248,18 +248,18 @@ func (o subject) degradedBy(c Condition) Status {
 
 // podDisruptionBudget corrects kstatus, for which one is Current as soon as it was observed.
 func (o subject) podDisruptionBudget() Status {
-	healthy, want := o.count(0, "status", "currentHealthy"), o.count(0, "status", "desiredHealthy")
+	healthy, want := o.Count(0, "status", "currentHealthy"), o.Count(0, "status", "desiredHealthy")
 	allowed := o.condition("DisruptionAllowed")
 	switch {
 	case allowed.Status == "False" && allowed.Reason == "SyncFailed":
 		return o.degradedBy(allowed)
 	case o.drift.Observed == nil && allowed.Type == "":
 		return o.status(InProgress, reasonUnseen)
-	case o.count(0, "status", "expectedPods") == 0:
+	case o.Count(0, "status", "expectedPods") == 0:
 		return o.baseStatus("no pod matches")
 	case healthy < want:
 		return o.status(Degraded, shortfall(healthy, want, "pods healthy"))
-	case o.count(0, "status", "disruptionsAllowed") == 0:
+	case o.Count(0, "status", "disruptionsAllowed") == 0:
 		return o.baseStatus("no disruption allowed")
 	}
 	return o.baseStatus("")

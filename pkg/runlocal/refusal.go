@@ -8,13 +8,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // refusal returns the error of a write without what its text must not have: the patch, which servers quote before the
 // reason, and the values of Secrets among the objects, which are those that were sent and, if known, replaced.
 func refusal(err error, objects ...*unstructured.Unstructured) error {
-	clean := func(text string) string { return inspect.HideSecretValues(withoutPatch(text), objects...) }
+	clean := func(text string) string { return fields.HideSecretValues(withoutPatch(text), objects...) }
 	if err == nil || clean(err.Error()) == err.Error() {
 		return err
 	}

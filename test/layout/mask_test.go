@@ -14,19 +14,19 @@ import (
 // unmasked are the files that see differences of objects with values that must not be shown, such as those of Secrets,
 // and why none of these values is shown.
 var unmasked = map[string]string{
-	"cmd/kubectl-reconcile/internal/diff/unified.go": "inspect.MaskObjects has hidden them in the objects of a plan",
+	"cmd/kubectl-reconcile/internal/diff/unified.go": "fields.MaskObjects has hidden them in the objects of a plan",
 	"pkg/inspect/v1alpha1/schematest/generate.go":    "they are schemas",
 	"pkg/ownertree/drift/applied.go":                 "they are compared with quantities, and masked in a SetField",
 	"pkg/runlocal/compare/hiding.go":                 "they are compared with placeholders, and masked in what differs",
 }
 
-// TestDifferencesAreMasked: outside of inspect, differences of objects are only made with an inspect.Mask: no Change is
+// TestDifferencesAreMasked: outside of package fields, differences of objects are only made with a fields.Mask: no Change is
 // made of values by hand, and who compares real values, or makes a difference of texts, is in the table.
 func TestDifferencesAreMasked(t *testing.T) {
 	found := map[string]bool{}
 	for _, p := range list(t) {
 		ours := strings.TrimPrefix(p.ImportPath, module)
-		if ours == "pkg/inspect" {
+		if ours == "pkg/inspect/fields" {
 			continue
 		}
 		for _, name := range p.GoFiles {
@@ -58,43 +58,43 @@ func unmaskedUses(t *testing.T, file string) []string {
 		position := files.Position(n.Pos())
 		out = append(out, fmt.Sprintf("%s:%d: %s", filepath.Base(position.Filename), position.Line, text))
 	}
-	inspect := ""
+	fields := ""
 	for _, i := range parsed.Imports {
 		switch path, err := strconv.Unquote(i.Path.Value); {
 		case err != nil:
 			t.Fatal(err)
 		case path == "github.com/aymanbagabas/go-udiff", path == "github.com/google/go-cmp/cmp":
-			add(i, "it makes differences of what may have values of Secrets; inspect.Changes masks them")
-		case path == module+"pkg/inspect" && i.Name != nil:
-			inspect = i.Name.Name
-		case path == module+"pkg/inspect":
-			inspect = "inspect"
+			add(i, "it makes differences of what may have values of Secrets; fields.Changes masks them")
+		case path == module+"pkg/inspect/fields" && i.Name != nil:
+			fields = i.Name.Name
+		case path == module+"pkg/inspect/fields":
+			fields = "fields"
 		}
 	}
-	isOfInspect := func(e ast.Expr, name string) bool {
+	isOfFields := func(e ast.Expr, name string) bool {
 		s, ok := e.(*ast.SelectorExpr)
 		if !ok || s.Sel.Name != name {
 			return false
 		}
 		x, ok := s.X.(*ast.Ident)
-		return ok && inspect != "" && x.Name == inspect
+		return ok && fields != "" && x.Name == fields
 	}
-	const byHand = "inspect.Change is made by hand, with values that no inspect.Mask has seen; Mask.Change makes one"
+	const byHand = "fields.Change is made by hand, with values that no fields.Mask has seen; Mask.Change makes one"
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			if isOfInspect(n, "CompareValues") {
-				add(n, "inspect.CompareValues has values of Secrets; inspect.Changes masks them")
+			if isOfFields(n, "CompareValues") {
+				add(n, "fields.CompareValues has values of Secrets; fields.Changes masks them")
 			}
 		case *ast.CompositeLit:
 			elements, _ := n.Type.(*ast.ArrayType)
 			for _, e := range n.Elts {
 				one, isLiteral := e.(*ast.CompositeLit)
-				if elements != nil && isOfInspect(elements.Elt, "Change") && isLiteral && one.Type == nil {
+				if elements != nil && isOfFields(elements.Elt, "Change") && isLiteral && one.Type == nil {
 					add(e, byHand)
 				}
 			}
-			if isOfInspect(n.Type, "Change") && len(n.Elts) > 0 {
+			if isOfFields(n.Type, "Change") && len(n.Elts) > 0 {
 				add(n, byHand)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Diagnosis is what `why -o json` prints: why an object is not as its spec requests.
@@ -105,7 +106,7 @@ type FieldBlame struct {
 	// Its value; null if it is null, or is of a Secret.
 	Value any `json:"value"`
 	// The managers that own it, or a part of it. Absent if none does.
-	Owners []inspect.FieldOwner `json:"owners,omitempty"`
+	Owners []fields.FieldOwner `json:"owners,omitempty"`
 	// Those that would set the field again after another has changed it.
 	SetBack []SetBack `json:"setBack,omitempty"`
 }

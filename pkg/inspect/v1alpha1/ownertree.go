@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // OwnerTree is what `tree -o json` prints: trees of owners and what they own. Nothing is folded.
@@ -33,7 +34,7 @@ type TreeObject struct {
 	// The reason as the tree shows it: the object's own, and the worst of those below.
 	Summary string `json:"summary,omitempty"`
 	// The client that wrote to the object last, if its managedFields tell.
-	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+	LastWriter *fields.Writer `json:"lastWriter,omitempty"`
 	// The containers of a pod, with --containers.
 	Containers []inspect.Container `json:"containers,omitempty"`
 	// What an object that is not Current needs, itself or by what it names, and what does not exist.

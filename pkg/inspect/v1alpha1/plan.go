@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Plan is what `diff -o json` prints: what controllers would do next, one step after the other, and what that makes of
@@ -87,7 +88,7 @@ type PlanWrite struct {
 	Verb   string    `json:"verb"`
 	Object ObjectRef `json:"object"`
 	// The fields that it changed; absent for a deletion.
-	Changes []inspect.Change `json:"changes,omitempty"`
+	Changes []fields.Change `json:"changes,omitempty"`
 	// Why it was refused.
 	Refused string `json:"refused,omitempty"`
 	// The HTTP status of the refusal.
@@ -100,7 +101,7 @@ type PlanObject struct {
 	Verb   string    `json:"verb"`
 	Object ObjectRef `json:"object"`
 	// The fields that differ, with those of the status if it was asked for.
-	Changes []inspect.Change `json:"changes,omitempty"`
+	Changes []fields.Change `json:"changes,omitempty"`
 	// Only its status differs.
 	OnlyStatus bool `json:"onlyStatus,omitempty"`
 	// Why a pod has no node at the end.
@@ -167,7 +168,7 @@ type UnseenObject struct {
 	Object ObjectRef     `json:"object"`
 	Drift  inspect.Drift `json:"drift"`
 	// The client that wrote to the object last, if its managedFields tell.
-	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+	LastWriter *fields.Writer `json:"lastWriter,omitempty"`
 }
 
 // SetField is a field that someone has set against what is wanted.
@@ -181,7 +182,7 @@ type SetField struct {
 	// The owner that wants it; absent if it was applied, and the next apply takes it back.
 	WantedBy *ObjectRef `json:"wantedBy,omitempty"`
 	// Who has set it, if managedFields tell; the time is when it last wrote any field.
-	SetBy *inspect.Writer `json:"setBy,omitempty"`
+	SetBy *fields.Writer `json:"setBy,omitempty"`
 }
 
 // ObjectCount is how many replicas or pods an object wants, and how many there are. Absent are those that its kind does

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -29,7 +30,7 @@ var typeSchemas = map[string]schematest.Schema{
 	"inspect.DriftState":                          schematest.Enum(inspect.InSync, inspect.Behind, inspect.NotReported, inspect.Ahead, inspect.NeverSeen),
 	"inspect.Polarity":                            schematest.Enum(inspect.Positive, inspect.Negative, inspect.Neutral),
 	"inspect.Certainty":                           schematest.Enum(inspect.Certain, inspect.Likely, inspect.Possible),
-	"inspect.Ownership":                           schematest.Enum(inspect.OwnsField, inspect.OwnsPart, inspect.OwnsContaining),
+	"fields.Ownership":                            schematest.Enum(fields.OwnsField, fields.OwnsPart, fields.OwnsContaining),
 	"time.Time":                                   {"type": "string", "format": "date-time"},
 	"trace.Duration":                              {"type": "string", "pattern": schematest.DurationPattern},
 	"timeline.Type":                               schematest.Enum(timeline.Types()...),
@@ -83,7 +84,7 @@ var fieldSchemas = map[string]schematest.Schema{
 // TestSchemas compares the schemas in docs with the types; with -update it writes them.
 func TestSchemas(t *testing.T) {
 	g := &schematest.Generator{Types: typeSchemas, Fields: fieldSchemas, Sources: []string{
-		".", "..", "../cluster", "../../replay", "../../replay/timeline",
+		".", "..", "../fields", "../cluster", "../../replay", "../../replay/timeline",
 	}}
 	for _, tt := range []struct {
 		file, title string

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // StatusList is what `status -o json` prints: objects and how they are, the worst first.
@@ -26,7 +27,7 @@ type StatusItem struct {
 	// The object is not as its spec requests, or does not report it.
 	NotReady bool `json:"notReady"`
 	// The client that wrote to the object last, if its managedFields tell.
-	LastWriter *inspect.Writer `json:"lastWriter,omitempty"`
+	LastWriter *fields.Writer `json:"lastWriter,omitempty"`
 }
 
 // StatusEvent is a line of `status -w -o json`: an object that was added to what is shown, has changed, or is shown no

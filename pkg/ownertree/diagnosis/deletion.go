@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -86,12 +87,12 @@ func finalizersOf(n *ownertree.Node) []inspect.Cause {
 
 // finalizerOwner is evidence of who has added a finalizer, and so should remove it.
 func (d *diagnoser) finalizerOwner(n *ownertree.Node, finalizer string) (inspect.Evidence, bool) {
-	path, err := inspect.ParseFieldPath("metadata.finalizers[=" + finalizer + "]")
+	path, err := fields.ParsePath("metadata.finalizers[=" + finalizer + "]")
 	obj := d.objects[n.UID]
 	if err != nil || obj == nil {
 		return inspect.Evidence{}, false
 	}
-	value, err := inspect.FieldOwners(obj, path)
+	value, err := fields.Owners(obj, path)
 	if err != nil || len(value.Owners) == 0 {
 		return inspect.Evidence{}, false
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -172,7 +173,7 @@ func (d *diagnoser) scalingFights() []inspect.Cause {
 
 // setsReplicas returns the manager beside the autoscaler that has lately applied an object with a number of replicas:
 // it owns the field, or what it applied last has it.
-func setsReplicas(obj *unstructured.Unstructured, now time.Time) (inspect.Writer, bool) {
+func setsReplicas(obj *unstructured.Unstructured, now time.Time) (fields.Writer, bool) {
 	var applied struct {
 		Spec struct {
 			Replicas *int64 `json:"replicas"`
@@ -180,14 +181,14 @@ func setsReplicas(obj *unstructured.Unstructured, now time.Time) (inspect.Writer
 	}
 	text := obj.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 	inAnnotation := text != "" && json.Unmarshal([]byte(text), &applied) == nil && applied.Spec.Replicas != nil
-	for _, m := range inspect.FieldsByManager(obj) {
+	for _, m := range fields.ByManager(obj) {
 		owns := slices.Contains(m.Fields, "spec.replicas") ||
 			inAnnotation && slices.ContainsFunc(m.Fields, isLastApplied)
 		if owns && m.Subresource == "" && isRecent(m.Time, now) {
 			return m.Writer, true
 		}
 	}
-	return inspect.Writer{}, false
+	return fields.Writer{}, false
 }
 
 func isLastApplied(path string) bool {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // againstApplied returns the fields of an object that are not what `kubectl apply` made them, as its annotation has it:
@@ -28,13 +28,13 @@ func againstApplied(obj *unstructured.Unstructured) []SetField {
 	if applied.GetKind() != obj.GetKind() || applied.GetName() != obj.GetName() {
 		return nil // controllers copy the annotation to what they make, such as ControllerRevisions
 	}
-	secret := inspect.IsSecret(obj)
+	secret := fields.IsSecret(obj)
 	if secret {
 		storeText(applied)
 	}
-	mask := inspect.Mask{Kind: obj.GroupVersionKind().GroupKind(), Hides: func(string) bool { return secret }}
+	mask := fields.Mask{Kind: obj.GroupVersionKind().GroupKind(), Hides: func(string) bool { return secret }}
 	var out []SetField
-	err := inspect.CompareValues(applied, obj, func(path string, wanted, actual any) {
+	err := fields.CompareValues(applied, obj, func(path string, wanted, actual any) {
 		if wanted == nil || isWithin(wanted, actual) {
 			return // not applied, or completed by defaults
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Report is what Find finds. All lists are sorted by object.
@@ -37,7 +38,7 @@ type Unseen struct {
 	Object *unstructured.Unstructured
 	Drift  inspect.Drift
 	// Writer is who wrote to the object last, as far as managedFields have it.
-	Writer *inspect.Writer
+	Writer *fields.Writer
 }
 
 // Count is an object, and numbers of what it wants and what is there.
@@ -59,7 +60,7 @@ type SetField struct {
 	// field back.
 	WantedBy *unstructured.Unstructured
 	// By is who has set it, as far as managedFields have it; the time is when it last wrote any field.
-	By *inspect.Writer
+	By *fields.Writer
 }
 
 // Find looks for drift among objects, such as all of a namespace. Owners that are not among them are not compared with.
@@ -75,7 +76,7 @@ func Find(objects []*unstructured.Unstructured) Report {
 		report := inspect.Inspect(obj, nil)
 		if report.Drifted() {
 			one := Unseen{Object: obj, Drift: report.Drift}
-			if w, ok := inspect.LastWriter(obj); ok {
+			if w, ok := fields.LastWriter(obj); ok {
 				one.Writer = &w
 			}
 			r.Unseen = append(r.Unseen, one)

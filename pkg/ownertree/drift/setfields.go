@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // setBy returns who has set a field, as far as managedFields have it. Of a field that is gone it is not known.
-func setBy(obj *unstructured.Unstructured, path string, gone bool) *inspect.Writer {
+func setBy(obj *unstructured.Unstructured, path string, gone bool) *fields.Writer {
 	if gone {
 		return nil
 	}
-	p, err := inspect.ParseFieldPath(path)
+	p, err := fields.ParsePath(path)
 	if err != nil {
 		return nil
 	}
-	field, err := inspect.FieldOwners(obj, p)
+	field, err := fields.Owners(obj, p)
 	if err != nil || len(field.Owners) == 0 {
 		return nil
 	}
@@ -49,11 +50,11 @@ func againstOwner(obj *unstructured.Unstructured, byUID map[types.UID]*unstructu
 			out = append(out, f)
 		}
 	}
-	someoneElse := func(w inspect.Writer) bool {
+	someoneElse := func(w fields.Writer) bool {
 		return !slices.Contains(components, w.Manager) && !createdBy(obj, w) &&
 			(w.Subresource == "" || w.Subresource == "scale")
 	}
-	for _, m := range inspect.FieldsOfManagers(obj, someoneElse) {
+	for _, m := range fields.OfManagers(obj, someoneElse) {
 		for _, path := range m.Fields {
 			if !isSpecified(path) || seen[path] {
 				continue
@@ -94,7 +95,7 @@ const templateHashLabel = "pod-template-hash"
 // againstTemplate returns the fields of the template of a ReplicaSet that differ from that of its Deployment.
 func againstTemplate(set, deployment *unstructured.Unstructured) []SetField {
 	wanted, actual := templateOf(deployment), templateOf(set)
-	changes, err := inspect.Changes(wanted, actual, inspect.Mask{})
+	changes, err := fields.Changes(wanted, actual, fields.Mask{})
 	if err != nil {
 		return nil
 	}
@@ -122,7 +123,7 @@ func templateOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // createdBy reports whether the manager is the one that wrote first: what creates an object sets most of its fields.
-func createdBy(obj *unstructured.Unstructured, w inspect.Writer) bool {
+func createdBy(obj *unstructured.Unstructured, w fields.Writer) bool {
 	created := obj.GetCreationTimestamp()
 	return w.Time != nil && w.Subresource == "" && !w.Time.After(created.Time)
 }
@@ -151,11 +152,11 @@ func valueAt(obj *unstructured.Unstructured, path string) any {
 	if path == "" {
 		return nil
 	}
-	p, err := inspect.ParseFieldPath(path)
+	p, err := fields.ParsePath(path)
 	if err != nil {
 		return nil
 	}
-	field, err := inspect.FieldOwners(obj, p)
+	field, err := fields.Owners(obj, p)
 	if err != nil {
 		return nil
 	}

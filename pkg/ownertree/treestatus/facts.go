@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -21,7 +22,7 @@ type Facts struct {
 	inspect.Report
 	// Writer wrote to the object last; nil if managedFields were not read, or do not have it, and in a tree unless
 	// ReadOptions.ManagedFields is set.
-	Writer *inspect.Writer
+	Writer *fields.Writer
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
 	// Backends are those of a Service or an Ingress; zero while it is being deleted.
@@ -39,7 +40,7 @@ func FactsOf(kind *cluster.Kind, obj *unstructured.Unstructured, p *inspect.Pola
 		Report:   inspect.Inspect(obj, &inspect.Options{Polarities: p, NoStatus: !kind.HasStatus}),
 		Backends: backendsOf(kind, obj),
 	}
-	if w, ok := inspect.LastWriter(obj); ok {
+	if w, ok := fields.LastWriter(obj); ok {
 		facts.Writer = &w
 	}
 	return facts

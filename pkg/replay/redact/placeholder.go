@@ -32,7 +32,7 @@ func MayBe(redacted, text string) bool {
 }
 
 // Names reports whether the rule names a field of an object of the stream, or what it is in, by its path as
-// inspect.Change has it. Elements of lists do not count. A rule with a pattern names no field.
+// fields.Change has it. Elements of lists do not count. A rule with a pattern names no field.
 func (r *Rule) Names(stream *replay.Stream, path string) bool {
 	return r.pattern == nil && r.Matches(stream) && leadsTo(r.path, fieldsOf(path))
 }

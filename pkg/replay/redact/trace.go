@@ -57,7 +57,7 @@ func meets(path Path, fields []string) bool {
 	return path[0].matchesKey(fields[0]) && meets(path[1:], fields[1:])
 }
 
-// fieldsOf returns the fields and keys of a path as inspect.Change has it: metadata.annotations[a.b/c] has three. The
+// fieldsOf returns the fields and keys of a path as fields.Change has it: metadata.annotations[a.b/c] has three. The
 // elements of lists, such as [name=web] and [0], are left out.
 func fieldsOf(path string) []string {
 	var out []string

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
@@ -204,10 +204,10 @@ func decode(raw []byte) (any, error) {
 
 // changes lists the fields that differ. Without all, those are left out that heartbeats change, as withoutNoise does,
 // and the order of lists whose entries have keys, unless nothing else differs: then only says so.
-func (d difference) changes(mask inspect.Mask, all, heartbeats bool) (
-	changes []inspect.Change, only Only, err error,
+func (d difference) changes(mask fields.Mask, all, heartbeats bool) (
+	changes []fields.Change, only Only, err error,
 ) {
-	changes, err = inspect.ChangesWithOrder(asObject(d.before), asObject(d.after), mask)
+	changes, err = fields.ChangesWithOrder(asObject(d.before), asObject(d.after), mask)
 	only = onlyOf(changes)
 	if err != nil || !all {
 		if only != OnlyOrder && only != OnlyOrderAndTimes {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
@@ -55,7 +55,7 @@ func TestSplitBesideAnotherVersion(t *testing.T) {
 var secretStream = &streamState{Stream: &replay.Stream{Resource: "secrets"}}
 
 // wholeChanges is what changes are without splitting.
-func wholeChanges(t *testing.T, before, after []byte) ([]inspect.Change, bool) {
+func wholeChanges(t *testing.T, before, after []byte) ([]fields.Change, bool) {
 	t.Helper()
 	var objects [2]map[string]any
 	for i, text := range [][]byte{before, after} {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -89,7 +90,7 @@ type Object struct {
 
 // Writer is who wrote an object.
 type Writer struct {
-	inspect.Writer
+	fields.Writer
 	// User is the user who wrote, if an audit log is in the input.
 	User string `json:"user,omitempty"`
 	// Controller and Reconcile are those of the session whose trace is in the recording, if one of its reconciles
@@ -116,7 +117,7 @@ func (w *Writer) Name() string {
 type ObjectChange struct {
 	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are
 	// none. Values of Secrets are hidden. Of a list whose entries only have another order, the values are their keys.
-	Fields []inspect.Change `json:"fields,omitempty"`
+	Fields []fields.Change `json:"fields,omitempty"`
 	// Only is set if nothing else changed than the order of lists, or times: Order, Times or OrderAndTimes.
 	Only Only `json:"only,omitempty"`
 	// Conditions are those whose status or reason changed; of an object that was added, all.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -25,7 +25,7 @@ type Filter struct {
 	Objects []Name
 	// Tree is what belongs to some objects; nil means all.
 	Tree *Tree
-	// Fields are paths of fields, as inspect.ParseFieldPath takes them: only changes of them, or of what is below, are
+	// Fields are paths of fields, as fields.ParsePath takes them: only changes of them, or of what is below, are
 	// selected, and others are removed from the entries.
 	Fields []string
 	// Writers are names: of field managers, of controllers, or of the components that report Events.
@@ -165,7 +165,7 @@ func (f *Filter) selectsEntry(e *Entry) bool {
 	if e.Change == nil {
 		return false
 	}
-	e.Change.Fields = slices.DeleteFunc(e.Change.Fields, func(c inspect.Change) bool { return !f.selectsField(c.Path) })
+	e.Change.Fields = slices.DeleteFunc(e.Change.Fields, func(c fields.Change) bool { return !f.selectsField(c.Path) })
 	e.Change.Conditions = slices.DeleteFunc(e.Change.Conditions, func(c ConditionChange) bool {
 		return !f.selectsField("status.conditions[type=" + c.Type + "]")
 	})

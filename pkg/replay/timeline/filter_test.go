@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -113,7 +113,7 @@ func TestFirstValuesOfSecrets(t *testing.T) {
 	if len(entries) != 1 {
 		t.Fatalf("there are %d entries", len(entries))
 	}
-	if diff := cmp.Diff([]inspect.Change{{Path: "data.a", New: inspect.HiddenValue}}, entries[0].Change.Fields); diff != "" {
+	if diff := cmp.Diff([]fields.Change{{Path: "data.a", New: fields.HiddenValue}}, entries[0].Change.Fields); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Flapping is a condition or a field whose value alternates: from A to B and back to A, or in a longer cycle.
@@ -100,7 +100,7 @@ func (f flaps) add(key objectKey, e *Entry) {
 		}
 	}
 	for _, c := range e.Change.Fields {
-		if !ignoredPaths.MatchString(c.Path) && c.New != inspect.HiddenValue && (e.Change.Only != "" || !isOrder(c)) {
+		if !ignoredPaths.MatchString(c.Path) && c.New != fields.HiddenValue && (e.Change.Only != "" || !isOrder(c)) {
 			o.add(c.Path, flapValue(c.Old), flapValue(c.New), e)
 		}
 	}

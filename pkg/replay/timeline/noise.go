@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -27,13 +27,13 @@ func hasHeartbeats(s *replay.Stream) bool {
 
 // withoutNoise returns the changes without those that every write, or every heartbeat, makes; all if there are no
 // others, unless heartbeats are what the objects are written for.
-func withoutNoise(changes []inspect.Change, heartbeats bool) []inspect.Change {
-	isOther := func(c inspect.Change) bool { return !isNoise(c.Path) }
+func withoutNoise(changes []fields.Change, heartbeats bool) []fields.Change {
+	isOther := func(c fields.Change) bool { return !isNoise(c.Path) }
 	if !heartbeats && !slices.ContainsFunc(changes, isOther) &&
-		!slices.ContainsFunc(changes, func(c inspect.Change) bool { return c.Path == leaderAnnotation }) {
+		!slices.ContainsFunc(changes, func(c fields.Change) bool { return c.Path == leaderAnnotation }) {
 		return changes
 	}
-	return slices.DeleteFunc(changes, func(c inspect.Change) bool { return isNoise(c.Path) })
+	return slices.DeleteFunc(changes, func(c fields.Change) bool { return isNoise(c.Path) })
 }
 
 // unseen are the members of metadata that are not compared: every write changes them.

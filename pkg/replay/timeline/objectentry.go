@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -161,7 +162,7 @@ func (t *Timeline) describe(e *Entry, r *replay.Record, old, after *document, s 
 }
 
 // setManager sets the writer by managedFields; nil sets nothing.
-func (e *Entry) setManager(w *inspect.Writer) {
+func (e *Entry) setManager(w *fields.Writer) {
 	switch {
 	case w == nil:
 	case e.Writer == nil:

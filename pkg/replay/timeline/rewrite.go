@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Only is what alone differs in a version of an object of which the rest is written as it was.
@@ -26,7 +26,7 @@ const (
 
 // onlyOf returns what alone differs by the changes; empty if something else does, or nothing. That a reordered list of
 // a spec makes a generation does not count; a time in a spec is what its writer wants.
-func onlyOf(changes []inspect.Change) Only {
+func onlyOf(changes []fields.Change) Only {
 	var order, times, generation bool
 	for _, c := range changes {
 		switch {
@@ -54,12 +54,12 @@ func onlyOf(changes []inspect.Change) Only {
 }
 
 // isOrder reports whether a change is one of the order of a list alone.
-func isOrder(c inspect.Change) bool {
+func isOrder(c fields.Change) bool {
 	return isList(c) && canonical(c.Old, false, true) == canonical(c.New, false, true)
 }
 
 // isList reports whether a change is one of a list that keeps its length.
-func isList(c inspect.Change) bool {
+func isList(c fields.Change) bool {
 	old, is := c.Old.([]any)
 	updated, both := c.New.([]any)
 	return is && both && len(old) == len(updated)
@@ -69,7 +69,7 @@ func isList(c inspect.Change) bool {
 var heartbeat = regexp.MustCompile(`^status\b.*[hH]eart[bB]eat[^.\[\]]*$`)
 
 // isTimes reports whether a change is one of times alone.
-func isTimes(c inspect.Change) bool {
+func isTimes(c fields.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func isTimes(c inspect.Change) bool {
 	}
 	switch old := c.Old.(type) {
 	case string:
-		if len(old) < len(time.DateTime) || c.New == inspect.HiddenValue {
+		if len(old) < len(time.DateTime) || c.New == fields.HiddenValue {
 			return false
 		}
 	case []any:

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -242,7 +242,7 @@ func (s *Summarizer) change(e *Entry) {
 
 // changesSpec reports whether a change is one of the spec: see Churn.SpecChanges.
 func (e *Entry) changesSpec() bool {
-	return e.Type == Modified && slices.ContainsFunc(e.Change.Fields, func(c inspect.Change) bool {
+	return e.Type == Modified && slices.ContainsFunc(e.Change.Fields, func(c fields.Change) bool {
 		if e.Change.Generation != nil {
 			return c.Path == "metadata.generation"
 		}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -203,8 +203,8 @@ func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 }
 
 // mask returns what must not be shown of the stream's objects, of which differences are only parts.
-func (s *streamState) mask() inspect.Mask {
-	return inspect.Mask{Kind: s.GVK().GroupKind(), Resource: s.GroupResource()}
+func (s *streamState) mask() fields.Mask {
+	return fields.Mask{Kind: s.GVK().GroupKind(), Resource: s.GroupResource()}
 }
 
 func (t *Timeline) addStream(s *replay.Stream) {

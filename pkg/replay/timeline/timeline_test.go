@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -30,7 +30,7 @@ func TestChanges(t *testing.T) {
 	}{
 		{
 			"a field of the spec", "Pod", pod("", `,"spec":{"nodeName":"x","a":[1,2]}`), pod("", `,"spec":{"nodeName":"y","a":[1,2]}`),
-			false, &ObjectChange{Fields: []inspect.Change{{Path: "spec.nodeName", Old: "x", New: "y"}}},
+			false, &ObjectChange{Fields: []fields.Change{{Path: "spec.nodeName", Old: "x", New: "y"}}},
 		},
 		{
 			"what every write changes", "Pod", pod(`,"resourceVersion":"1","managedFields":[{"manager":"a"}]`, ""),
@@ -38,7 +38,7 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"what every write changes, asked for", "Pod", pod(`,"resourceVersion":"1"`, ""), pod(`,"resourceVersion":"2"`, ""), true,
-			&ObjectChange{ResourceVersion: "2", Fields: []inspect.Change{{Path: "metadata.resourceVersion", Old: "1", New: "2"}}},
+			&ObjectChange{ResourceVersion: "2", Fields: []fields.Change{{Path: "metadata.resourceVersion", Old: "1", New: "2"}}},
 		},
 		{
 			"a heartbeat", "Node", pod("", fmt.Sprintf(ready, "True", "R", "1")), pod("", fmt.Sprintf(ready, "True", "R", "2")), false, nil,
@@ -49,7 +49,7 @@ func TestChanges(t *testing.T) {
 		{
 			"a condition flips", "Pod", pod("", fmt.Sprintf(ready, "True", "R", "1")), pod("", fmt.Sprintf(ready, "False", "S", "1")), false,
 			&ObjectChange{
-				Fields: []inspect.Change{
+				Fields: []fields.Change{
 					{Path: "status.conditions[type=Ready].reason", Old: "R", New: "S"},
 					{Path: "status.conditions[type=Ready].status", Old: "True", New: "False"},
 				},
@@ -60,7 +60,7 @@ func TestChanges(t *testing.T) {
 			"a condition is gone", "Pod", pod("", `,"status":{"conditions":[{"type":"A","status":"True"}]}`), pod("", `,"status":{"conditions":[]}`),
 			false,
 			&ObjectChange{
-				Fields: []inspect.Change{
+				Fields: []fields.Change{
 					{Path: "status.conditions[type=A].status", Old: "True"}, {Path: "status.conditions[type=A].type", Old: "A"},
 				},
 				Conditions: []ConditionChange{{Type: "A", From: "True"}},
@@ -70,7 +70,7 @@ func TestChanges(t *testing.T) {
 			"deletion is requested", "Pod", pod(`,"finalizers":["x","y"]`, ""), pod(`,"deletionTimestamp":"2026-01-31T14:20:00Z","finalizers":["y"]`, ""),
 			false,
 			&ObjectChange{
-				Fields: []inspect.Change{
+				Fields: []fields.Change{
 					{Path: "metadata.deletionTimestamp", New: "2026-01-31T14:20:00Z"},
 					{Path: "metadata.finalizers", Old: []any{"x", "y"}, New: []any{"y"}},
 				},
@@ -81,7 +81,7 @@ func TestChanges(t *testing.T) {
 			"an owner is set free", "Pod", pod(`,"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"o","controller":true}]`, ""), pod("", ""),
 			false,
 			&ObjectChange{
-				Fields: []inspect.Change{
+				Fields: []fields.Change{
 					{Path: "metadata.ownerReferences[name=n].apiVersion", Old: "v1"}, {Path: "metadata.ownerReferences[name=n].controller", Old: true},
 					{Path: "metadata.ownerReferences[name=n].kind", Old: "K"}, {Path: "metadata.ownerReferences[name=n].name", Old: "n"},
 					{Path: "metadata.ownerReferences[name=n].uid", Old: "o"},
@@ -95,7 +95,7 @@ func TestChanges(t *testing.T) {
 			pod(`,"generation":2`, `,"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":2,"readyReplicas":2}`),
 			false,
 			&ObjectChange{
-				Fields: []inspect.Change{
+				Fields: []fields.Change{
 					{Path: "metadata.generation", Old: int64(1), New: int64(2)}, {Path: "spec.replicas", Old: int64(2), New: int64(3)},
 				},
 				Generation: new(int64(2)), ObservedGeneration: new(int64(1)), Replicas: &Replicas{Wanted: new(int64(3)), Current: new(int64(2)), Ready: new(int64(2))},
@@ -103,16 +103,16 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"values of Secrets are hidden, that they changed is not", "Secret", pod("", `,"data":{"a":"eA==","b":"x"}`), pod("", `,"data":{"a":"eQ==","b":"x"}`),
-			false, &ObjectChange{Fields: []inspect.Change{{Path: "data.a", Old: inspect.HiddenValue, New: inspect.HiddenValue}}},
+			false, &ObjectChange{Fields: []fields.Change{{Path: "data.a", Old: fields.HiddenValue, New: fields.HiddenValue}}},
 		},
 		{
 			"the order of conditions alone", "Pod", pod("", `,"status":{"conditions":[{"type":"A"},{"type":"B"}]}`), pod("", `,"status":{"conditions":[{"type":"B"},{"type":"A"}]}`),
-			false, &ObjectChange{Only: OnlyOrder, Fields: []inspect.Change{{Path: "status.conditions", Old: []any{"A", "B"}, New: []any{"B", "A"}}}},
+			false, &ObjectChange{Only: OnlyOrder, Fields: []fields.Change{{Path: "status.conditions", Old: []any{"A", "B"}, New: []any{"B", "A"}}}},
 		},
 		{
 			"the order of conditions, of which one changes", "Pod", pod("", `,"status":{"n":1,"conditions":[{"type":"A"},{"type":"B"}]}`),
 			pod("", `,"status":{"n":2,"conditions":[{"type":"B"},{"type":"A"}]}`), false,
-			&ObjectChange{Fields: []inspect.Change{{Path: "status.n", Old: int64(1), New: int64(2)}}},
+			&ObjectChange{Fields: []fields.Change{{Path: "status.n", Old: int64(1), New: int64(2)}}},
 		},
 		{
 			"other white space is no change", "Pod", pod("", `,"spec":{"a":1}`), pod("", `,"spec": {"a" : 1 }`), false, nil,
@@ -356,7 +356,7 @@ func TestState(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
-	if diff := cmp.Diff([]inspect.Change{{Path: "spec.a", Old: int64(2), New: int64(3)}}, entries[0].Change.Fields); diff != "" {
+	if diff := cmp.Diff([]fields.Change{{Path: "spec.a", Old: int64(2), New: int64(3)}}, entries[0].Change.Fields); diff != "" {
 		t.Errorf("compared with what was known at the moment (-want +got):\n%s", diff)
 	}
 }
@@ -365,7 +365,7 @@ func TestWriterNames(t *testing.T) {
 	if got := (*Writer)(nil).Name(); got != "" {
 		t.Errorf("no writer is called %q", got)
 	}
-	w := &Writer{Writer: inspect.Writer{Manager: "kube-controller-manager", Time: &metav1.Time{}}, Controller: "job"}
+	w := &Writer{Writer: fields.Writer{Manager: "kube-controller-manager", Time: &metav1.Time{}}, Controller: "job"}
 	if got := w.Name(); got != "job" {
 		t.Errorf("a controller is called %q", got)
 	}

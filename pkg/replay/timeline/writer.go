@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
 )
 
 // managedEntry is an entry of managedFields.
 type managedEntry struct {
 	raw    []byte
-	writer *inspect.Writer
+	writer *fields.Writer
 	// fieldsV1, most of the entry, is raw[from:to].
 	from, to int
 }
@@ -76,13 +76,13 @@ func nextManaged(raw []byte, i int, other managedEntry) (managedEntry, int) {
 // writerOf returns the manager that wrote the newer of two versions of an object, by managedFields: the one whose entry
 // is new or has another time. before is nil for a new object: then it is the first that wrote. It is nil if
 // managedFields do not tell. certain is false if it can only be told by what changed: see ownerOfChanges.
-func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
+func writerOf(before, after *document) (writer *fields.Writer, certain bool) {
 	entries := after.managers
 	if before == nil {
 		return firstWriter(entries), true
 	}
 	old := before.managers
-	var changed []*inspect.Writer
+	var changed []*fields.Writer
 	for i := range entries {
 		e := &entries[i]
 		same := func(o managedEntry) bool { return o.writer == e.writer || bytes.Equal(o.raw, e.raw) }
@@ -104,8 +104,8 @@ func writerOf(before, after *document) (writer *inspect.Writer, certain bool) {
 }
 
 // firstWriter returns the manager that wrote first; of several in one second one that wrote no subresource.
-func firstWriter(entries []managedEntry) *inspect.Writer {
-	var first *inspect.Writer
+func firstWriter(entries []managedEntry) *fields.Writer {
+	var first *fields.Writer
 	for i := range entries {
 		w := entries[i].writer
 		n := 0
@@ -119,20 +119,20 @@ func firstWriter(entries []managedEntry) *inspect.Writer {
 	return first
 }
 
-// lastOf returns the writer that inspect.LastWriter would.
-func lastOf(writers []*inspect.Writer) *inspect.Writer {
+// lastOf returns the writer that fields.LastWriter would.
+func lastOf(writers []*fields.Writer) *fields.Writer {
 	if len(writers) == 1 {
 		return writers[0]
 	}
-	fields := make([]any, 0, len(writers))
+	entries := make([]any, 0, len(writers))
 	for _, w := range writers {
 		entry := map[string]any{"manager": w.Manager, "operation": w.Operation, "subresource": w.Subresource}
 		if w.Time != nil {
 			entry["time"] = w.Time.UTC().Format(time.RFC3339)
 		}
-		fields = append(fields, entry)
+		entries = append(entries, entry)
 	}
-	last, ok := inspect.LastWriter(asObject(map[string]any{"metadata": map[string]any{"managedFields": fields}}))
+	last, ok := fields.LastWriter(asObject(map[string]any{"metadata": map[string]any{"managedFields": entries}}))
 	if !ok {
 		return nil
 	}
@@ -142,10 +142,10 @@ func lastOf(writers []*inspect.Writer) *inspect.Writer {
 // ownerOfChanges returns the manager that owns fields that have changed: of several the last that wrote. It is nil if
 // values were only removed, which nobody owns. Times have a resolution of one second: what a manager writes twice in
 // one second does not change its entry.
-func ownerOfChanges(after *document, d difference, mask inspect.Mask) *inspect.Writer {
+func ownerOfChanges(after *document, d difference, mask fields.Mask) *fields.Writer {
 	raw := after.meta("managedFields")
-	var fields []any
-	if raw == nil || json.Unmarshal(raw, &fields) != nil {
+	var managers []any
+	if raw == nil || json.Unmarshal(raw, &managers) != nil {
 		return nil
 	}
 	changes, _, err := d.changes(mask, false, false)
@@ -154,24 +154,24 @@ func ownerOfChanges(after *document, d difference, mask inspect.Mask) *inspect.W
 	}
 	object := map[string]any{} // d.after may be nil
 	maps.Copy(object, d.after)
-	metadata := map[string]any{"managedFields": fields}
+	metadata := map[string]any{"managedFields": managers}
 	if m, ok := d.after["metadata"].(map[string]any); ok {
 		maps.Copy(metadata, m)
 	}
 	object["metadata"] = metadata
 	u := &unstructured.Unstructured{Object: object}
-	var owners []*inspect.Writer
+	var owners []*fields.Writer
 	for _, c := range changes[:min(len(changes), maxOwnedChanges)] {
-		path, err := inspect.ParseFieldPath(c.Path)
+		path, err := fields.ParsePath(c.Path)
 		if err != nil || c.New == nil {
 			continue
 		}
-		value, err := inspect.FieldOwners(u, path)
+		value, err := fields.Owners(u, path)
 		if err != nil {
 			continue
 		}
 		for i := range value.Owners {
-			if value.Owners[i].Owns != inspect.OwnsPart {
+			if value.Owners[i].Owns != fields.OwnsPart {
 				owners = append(owners, &value.Owners[i].Writer)
 			}
 		}
@@ -183,8 +183,8 @@ func ownerOfChanges(after *document, d difference, mask inspect.Mask) *inspect.W
 const maxOwnedChanges = 8
 
 // writerIn returns the manager that an entry of managedFields names.
-func writerIn(entry []rawjson.Member) *inspect.Writer {
-	w := &inspect.Writer{}
+func writerIn(entry []rawjson.Member) *fields.Writer {
+	w := &fields.Writer{}
 	for _, m := range entry {
 		switch m.Key {
 		case "manager":
@@ -203,12 +203,12 @@ func writerIn(entry []rawjson.Member) *inspect.Writer {
 }
 
 // sameWrite reports whether two entries are of the same write of the same manager.
-func sameWrite(a, b *inspect.Writer) bool {
+func sameWrite(a, b *fields.Writer) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
 		when(a).Equal(when(b))
 }
 
-func when(w *inspect.Writer) time.Time {
+func when(w *fields.Writer) time.Time {
 	if w.Time == nil {
 		return time.Time{}
 	}

@@ -16,6 +16,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -119,7 +120,7 @@ func withVersion(object []byte, version string) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-func setMetadata(obj fields, name string, value any) {
+func setMetadata(obj untyped.Map, name string, value any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
 	if metadata == nil {
@@ -223,14 +224,14 @@ func rebased(before, after, actual []byte) ([]byte, error) {
 
 func isDeletingJSON(object []byte) bool {
 	obj, err := parse(object)
-	return err == nil && obj.isDeleting()
+	return err == nil && isDeleting(obj)
 }
 
 // isOwnerGone reports whether an owner of the object is not made any more.
 func (a *acceptor) isOwnerGone(object []byte) bool {
 	obj, err := parse(object)
-	return err == nil && slices.ContainsFunc(obj.maps("metadata", "ownerReferences"), func(owner fields) bool {
-		return a.gone[owner.text("uid")]
+	return err == nil && slices.ContainsFunc(obj.Maps("metadata", "ownerReferences"), func(owner untyped.Map) bool {
+		return a.gone[owner.Text("uid")]
 	})
 }
 
@@ -296,7 +297,7 @@ func (a *acceptor) changed(w *write, ev *event) answer {
 
 // mergedWrite returns an object that a write of a program made, with the metadata and the other part that were
 // recorded.
-func mergedWrite(made, recorded fields, verb Verb) fields {
+func mergedWrite(made, recorded untyped.Map, verb Verb) untyped.Map {
 	if verb == VerbUpdateStatus {
 		out := maps.Clone(recorded)
 		out["status"] = made["status"]
@@ -304,7 +305,7 @@ func mergedWrite(made, recorded fields, verb Verb) fields {
 	}
 	out := maps.Clone(made)
 	for _, name := range slices.Concat(volatile, naming) {
-		setMetadata(out, name, recorded.at("metadata", name))
+		setMetadata(out, name, recorded.At("metadata", name))
 	}
 	for _, name := range []string{"status", "apiVersion", "kind"} {
 		if out[name] = recorded[name]; out[name] == nil {
@@ -323,7 +324,7 @@ func (a *acceptor) added(w *write) answer {
 	obj := a.recordedTimes(w.after)
 	name := w.object.Name
 	if name == "" {
-		name = obj.text("metadata", "name")
+		name = obj.Text("metadata", "name")
 	}
 	id := objectID{w.objectID().resource, w.object.Namespace, name}
 	o := a.object(id)
@@ -345,7 +346,7 @@ func (a *acceptor) added(w *write) answer {
 		}
 		obj = mergedWrite(obj, actual, w.verb)
 	}
-	record.UID = obj.text("metadata", "uid")
+	record.UID = obj.Text("metadata", "uid")
 	record.ResourceVersion = strconv.FormatUint(a.version+uint64(len(a.out.inserted))+1, 10)
 	setMetadata(obj, "resourceVersion", record.ResourceVersion)
 	object, err := a.encoded(w, obj)
@@ -369,7 +370,7 @@ func (a *acceptor) added(w *write) answer {
 }
 
 // encoded returns an object that a write made as the recording may have it.
-func (a *acceptor) encoded(w *write, obj fields) ([]byte, error) {
+func (a *acceptor) encoded(w *write, obj untyped.Map) ([]byte, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", w.object.Resource, w.object.Name, err)
@@ -404,7 +405,7 @@ func uidOf(id objectID, n int) string {
 }
 
 // recordedTimes returns an object with times of the recording in the place of those of the run.
-func (a *acceptor) recordedTimes(obj fields) fields {
+func (a *acceptor) recordedTimes(obj untyped.Map) untyped.Map {
 	offset := a.timeline.marks[len(a.timeline.marks)-1].offset
 	moved, err := snapshot.RetimeFields(obj, snapshot.WrittenTimes, snapshot.Later(-offset))
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -207,7 +208,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 		k.ended, ev.compared = true, true
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
-			Fields: []inspect.Change{r.nameChange(w, ev)},
+			Fields: []fields.Change{r.nameChange(w, ev)},
 		}
 	case different:
 		if w.verb == VerbUpdateStatus && r.isGoneSoon(ev) {
@@ -242,7 +243,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 // isOutside reports whether a volume that is written is that of a claim in a namespace that was not recorded: its
 // controller takes the claim for gone. r.mu must be held.
 func (r *run) isOutside(w *write) bool {
-	namespace := r.object(w.objectID()).current.text("spec", "claimRef", "namespace")
+	namespace := r.object(w.objectID()).current.Text("spec", "claimRef", "namespace")
 	if resourceOf(&w.object) != core("persistentvolumes") || namespace == "" {
 		return false
 	}
@@ -255,8 +256,8 @@ func (r *run) isOutside(w *write) bool {
 // not. Such an end is an input. It is later if something else is to happen to the object before. r.mu must be held.
 func (r *run) endOf(w *write) (end *event, later bool) {
 	object := r.object(w.objectID())
-	isLast := w.verb == VerbUpdate && object.current.isDeleting() && w.content.at("metadata", "finalizers") == nil &&
-		(w.object.Resource != "namespaces" || w.content.at("spec", "finalizers") == nil)
+	isLast := w.verb == VerbUpdate && isDeleting(object.current) && w.content.At("metadata", "finalizers") == nil &&
+		(w.object.Resource != "namespaces" || w.content.At("spec", "finalizers") == nil)
 	at := slices.IndexFunc(object.coming, (*event).isDeletion)
 	if !isLast || at < 0 || object.coming[at].effect != nil {
 		return nil, false
@@ -268,7 +269,7 @@ func (r *run) endOf(w *write) (end *event, later bool) {
 }
 
 // scaled returns the content of an object with another number of replicas. r.mu must be held.
-func (r *run) scaled(w *write) fields {
+func (r *run) scaled(w *write) untyped.Map {
 	content := contentOf(r.object(w.objectID()).current, VerbUpdate)
 	spec, _ := content["spec"].(map[string]any)
 	if spec == nil {
@@ -289,17 +290,17 @@ func (r *run) areAlike(a, b objectID) bool {
 
 // rankText is what decides which pods are deleted first, without times. It mirrors ActivePodsWithRanks.Less of
 // k8s.io/kubernetes/pkg/controller/controller_utils.go.
-func rankText(pod fields) string {
+func rankText(pod untyped.Map) string {
 	ready := ""
-	for _, condition := range pod.maps("status", "conditions") {
-		if condition.text("type") == "Ready" {
-			ready = condition.text("status")
+	for _, condition := range pod.Maps("status", "conditions") {
+		if condition.Text("type") == "Ready" {
+			ready = condition.Text("status")
 		}
 	}
-	return contentText(fields{
-		"assigned": pod.text("spec", "nodeName") != "", "phase": pod.text("status", "phase"), "ready": ready,
-		"deleting": pod.isDeleting(), "labels": pod.at("metadata", "labels"),
-		"cost": pod.text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
+	return contentText(untyped.Map{
+		"assigned": pod.Text("spec", "nodeName") != "", "phase": pod.Text("status", "phase"), "ready": ready,
+		"deleting": isDeleting(pod), "labels": pod.At("metadata", "labels"),
+		"cost": pod.Text("metadata", "annotations", "controller.kubernetes.io/pod-deletion-cost"),
 	})
 }
 
@@ -316,7 +317,7 @@ func (r *run) changesNothing(w *write) bool {
 	case current == nil:
 		return false
 	case w.verb == VerbDelete:
-		return current.isDeleting()
+		return isDeleting(current)
 	}
 	return r.hiding.areAlike(w.objectID().resource, contentOf(current, w.verb), w.content)
 }
@@ -377,16 +378,16 @@ func (r *run) replayedWrite(w *write, changes bool) Write {
 	if !changes || w.verb == VerbDelete {
 		return out
 	}
-	var before fields
+	var before untyped.Map
 	if current := r.object(w.objectID()).current; current != nil && w.verb != VerbCreate {
 		before = contentOf(current, w.verb)
 	}
 	mask := r.hiding.mask(w.objectID().resource)
-	out.Changes, _ = inspect.Changes(object(before), object(w.content), mask) // no error: they are JSON values
+	out.Changes, _ = fields.Changes(object(before), object(w.content), mask) // no error: they are JSON values
 	return out
 }
 
 // nameChange is how a write differs from an effect that is of an object with another name.
-func (r *run) nameChange(w *write, ev *event) inspect.Change {
+func (r *run) nameChange(w *write, ev *event) fields.Change {
 	return r.hiding.mask(w.objectID().resource).Change("metadata.name", ev.record.Name, w.object.Name)
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -24,7 +25,7 @@ func TestOutside(t *testing.T) {
 		stream.Namespace = tt.recorded
 		r := &run{loaded: &recorded{streams: []*replay.StreamState{stream}}, objects: map[objectID]*objectState{}}
 		w := &write{object: trace.Object{Version: "v1", Resource: "persistentvolumes", Name: "pv"}}
-		r.object(w.objectID()).current = fields{"spec": map[string]any{"claimRef": map[string]any{"namespace": tt.claim}}}
+		r.object(w.objectID()).current = untyped.Map{"spec": map[string]any{"claimRef": map[string]any{"namespace": tt.claim}}}
 		if got := r.isOutside(w); got != tt.want {
 			t.Errorf("recorded %q, claim in %q: %v, want %v", tt.recorded, tt.claim, got, tt.want)
 		}
@@ -47,9 +48,9 @@ func TestEndOf(t *testing.T) {
 		{"it was not recorded", []*event{other}, nil, false},
 	} {
 		r := &run{objects: map[objectID]*objectState{}}
-		w := &write{verb: VerbUpdate, object: trace.Object{Version: "v1", Resource: "configmaps", Name: "a"}, content: fields{}}
+		w := &write{verb: VerbUpdate, object: trace.Object{Version: "v1", Resource: "configmaps", Name: "a"}, content: untyped.Map{}}
 		object := r.object(w.objectID())
-		object.current, object.coming = fields{"metadata": map[string]any{"deletionTimestamp": "t"}}, tt.coming
+		object.current, object.coming = untyped.Map{"metadata": map[string]any{"deletionTimestamp": "t"}}, tt.coming
 		if got, later := r.endOf(w); got != tt.want || later != tt.later {
 			t.Errorf("%s: %v, later %v", tt.reason, got, later)
 		}

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -17,16 +18,16 @@ import (
 type change struct {
 	resource        schema.GroupResource
 	namespace, name string
-	verb            Verb   // empty if the event shows no write, such as the end of a deletion that had begun
-	before, after   fields // nil if there is none
-	mask            inspect.Mask
+	verb            Verb        // empty if the event shows no write, such as the end of a deletion that had begun
+	before, after   untyped.Map // nil if there is none
+	mask            fields.Mask
 
-	changed []inspect.Change // set by changes
-	known   bool             // changed is set
+	changed []fields.Change // set by changes
+	known   bool            // changed is set
 }
 
 // newChange finds out what an event did to an object of the mask's resource. Either of before and after may be nil.
-func newChange(mask inspect.Mask, namespace, name string, before, after fields) *change {
+func newChange(mask fields.Mask, namespace, name string, before, after untyped.Map) *change {
 	c := &change{
 		resource: mask.Resource, namespace: namespace, name: name, before: before, after: after, mask: mask,
 	}
@@ -35,10 +36,10 @@ func newChange(mask inspect.Mask, namespace, name string, before, after fields) 
 	case before == nil:
 		c.verb = VerbCreate
 	case after == nil:
-		if !before.isDeleting() {
+		if !isDeleting(before) {
 			c.verb = VerbDelete
 		}
-	case !before.isDeleting() && after.isDeleting():
+	case !isDeleting(before) && isDeleting(after):
 		c.verb = VerbDelete
 	case c.onlyStatus():
 		c.verb = VerbUpdateStatus
@@ -50,20 +51,20 @@ func newChange(mask inspect.Mask, namespace, name string, before, after fields) 
 
 // changes returns what differs between before and after, without metadata that the API sets. Values that must not be
 // shown are hidden.
-func (c *change) changes() []inspect.Change {
+func (c *change) changes() []fields.Change {
 	if c.known {
 		return c.changed
 	}
 	c.known = true
-	all, err := inspect.Changes(object(c.before), object(c.after), c.mask)
+	all, err := fields.Changes(object(c.before), object(c.after), c.mask)
 	if err != nil {
 		return nil
 	}
-	c.changed = slices.DeleteFunc(all, func(one inspect.Change) bool { return one.Path == "metadata.generation" })
+	c.changed = slices.DeleteFunc(all, func(one fields.Change) bool { return one.Path == "metadata.generation" })
 	return c.changed
 }
 
-func object(f fields) *unstructured.Unstructured {
+func object(f untyped.Map) *unstructured.Unstructured {
 	if f == nil {
 		return nil
 	}
@@ -80,13 +81,13 @@ func (c *change) paths() []string {
 
 func (c *change) onlyStatus() bool {
 	changes := c.changes()
-	return len(changes) > 0 && !slices.ContainsFunc(changes, func(one inspect.Change) bool {
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(one fields.Change) bool {
 		return one.Path != "status" && !strings.HasPrefix(one.Path, "status.")
 	})
 }
 
 // newest returns the object after the event, or what was deleted.
-func (c *change) newest() fields {
+func (c *change) newest() untyped.Map {
 	if c.after != nil {
 		return c.after
 	}
@@ -94,20 +95,20 @@ func (c *change) newest() fields {
 }
 
 // written returns what the writer sent: the object, but of a creation without what admission added.
-func (c *change) written() fields {
+func (c *change) written() untyped.Map {
 	if c.verb == VerbCreate {
 		return requested(c.after)
 	}
 	return c.newest()
 }
 
-func (c *change) label(name string) string { return c.newest().text("metadata", "labels", name) }
+func (c *change) label(name string) string { return c.newest().Text("metadata", "labels", name) }
 
 // owner returns the name of the controller owner of that kind, of before if the change removes it; "" if there is none.
 func (c *change) owner(kind string) string {
-	for _, version := range []fields{c.after, c.before} {
-		if owner := version.controllerOwner(); owner != nil && owner.text("kind") == kind {
-			return owner.text("name")
+	for _, version := range []untyped.Map{c.after, c.before} {
+		if owner := controllerOwner(version); owner != nil && owner.Text("kind") == kind {
+			return owner.Text("name")
 		}
 	}
 	return ""
@@ -115,15 +116,15 @@ func (c *change) owner(kind string) string {
 
 // known looks up objects as they were before the event: nil if there is none.
 type known interface {
-	find(resource schema.GroupResource, namespace, name string) fields
+	find(resource schema.GroupResource, namespace, name string) untyped.Map
 	// owned yields the objects of a resource in a namespace.
-	list(resource schema.GroupResource, namespace string) []fields
+	list(resource schema.GroupResource, namespace string) []untyped.Map
 }
 
 // foreseeing is a known that can also tell what comes.
 type foreseeing interface {
 	// next returns an object as its next event shows it; nil if there is none.
-	next(resource schema.GroupResource, namespace, name string) fields
+	next(resource schema.GroupResource, namespace, name string) untyped.Map
 }
 
 // effect says which controller made a change, and for which key of its queue.
@@ -194,7 +195,7 @@ const (
 
 // writer returns who made the change. Deletions name no one, and managedFields may have been left out.
 func (c *change) writer(scale bool) writer {
-	if c.verb == VerbDelete || len(c.after.maps("metadata", "managedFields")) == 0 {
+	if c.verb == VerbDelete || len(c.after.Maps("metadata", "managedFields")) == 0 {
 		return unknownWriter
 	}
 	subresource := ""
@@ -204,7 +205,7 @@ func (c *change) writer(scale bool) writer {
 	case scale:
 		subresource = "scale"
 	}
-	ours, others := c.managers(func(w inspect.Writer) bool {
+	ours, others := c.managers(func(w fields.Writer) bool {
 		return w.Manager == controllers.FieldManager && w.Subresource == subresource
 	})
 	switch {
@@ -218,9 +219,9 @@ func (c *change) writer(scale bool) writer {
 
 // managers reports whether one of our managers has written a field that changed, and whether others have. For a
 // creation any field counts.
-func (c *change) managers(isOurs func(inspect.Writer) bool) (ours, others bool) {
+func (c *change) managers(isOurs func(fields.Writer) bool) (ours, others bool) {
 	if c.verb == VerbCreate {
-		for _, m := range inspect.FieldsByManager(object(c.after)) {
+		for _, m := range fields.ByManager(object(c.after)) {
 			if isOurs(m.Writer) {
 				ours = true
 			} else {
@@ -230,11 +231,11 @@ func (c *change) managers(isOurs func(inspect.Writer) bool) (ours, others bool) 
 		return ours, others
 	}
 	for _, one := range c.changes() {
-		path, err := inspect.ParseFieldPath(one.Path)
+		path, err := fields.ParsePath(one.Path)
 		if err != nil || one.New == nil {
 			continue
 		}
-		value, err := inspect.FieldOwners(object(c.after), path)
+		value, err := fields.Owners(object(c.after), path)
 		if err != nil {
 			continue
 		}

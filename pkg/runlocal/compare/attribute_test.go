@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
-func yamlFields(t *testing.T, text string) fields {
+func yamlFields(t *testing.T, text string) untyped.Map {
 	t.Helper()
 	if text == "" {
 		return nil
@@ -163,7 +164,7 @@ spec: {replicas: ` + replicas + `}
 			if tc.resource == core("pods") {
 				name = "web-1-abcde"
 			}
-			got, made := attribute(all, state, newChange(inspect.Mask{Resource: tc.resource}, "shop", name, before, after))
+			got, made := attribute(all, state, newChange(fields.Mask{Resource: tc.resource}, "shop", name, before, after))
 			if got != tc.want || made.controller != tc.controller || made.key != tc.key {
 				t.Errorf("verdict %d of %q for %q, want %d of %q for %q: %s", got, made.controller, made.key, tc.want,
 					tc.controller, tc.key, tc.reason)
@@ -207,7 +208,7 @@ metadata:
 	} {
 		state := index{}
 		state.set(&event{stream: jobs, record: &replay.Record{Namespace: "shop", Name: "pi"}}, yamlFields(t, job))
-		c := newChange(inspect.Mask{Resource: core("pods")}, "shop", "pi-0", pod, nil)
+		c := newChange(fields.Mask{Resource: core("pods")}, "shop", "pi-0", pod, nil)
 		got, _ := attribute([]string{"job"}, upcoming{state, &recorded{events: tc.events}, deletion}, c)
 		if got != tc.want {
 			t.Errorf("verdict %d, want %d: %s", got, tc.want, tc.reason)

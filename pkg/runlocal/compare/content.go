@@ -12,14 +12,12 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
-// fields is an object as JSON values.
-type fields map[string]any
-
 // parse decodes an object. Its numbers are int64 or float64.
-func parse(data []byte) (fields, error) {
+func parse(data []byte) (untyped.Map, error) {
 	var out map[string]any
 	if err := utiljson.Unmarshal(data, &out); err != nil {
 		return nil, fmt.Errorf("decoding an object: %w", err)
@@ -30,57 +28,12 @@ func parse(data []byte) (fields, error) {
 	return out, nil
 }
 
-// at returns the value at a path of names; nil if there is none.
-func (f fields) at(path ...string) any {
-	var v any = map[string]any(f)
-	for _, name := range path {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[name]
-	}
-	return v
-}
-
-func (f fields) text(path ...string) string {
-	s, _ := f.at(path...).(string)
-	return s
-}
-
-// number returns the whole number at a path, or def if there is none.
-func (f fields) number(def int64, path ...string) int64 {
-	switch n := f.at(path...).(type) {
-	case int64:
-		return n
-	case float64:
-		return int64(n)
-	}
-	return def
-}
-
-func (f fields) list(path ...string) []any {
-	l, _ := f.at(path...).([]any)
-	return l
-}
-
-// maps returns those entries of the list at a path that are maps.
-func (f fields) maps(path ...string) []fields {
-	var out []fields
-	for _, entry := range f.list(path...) {
-		if m, ok := entry.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // isDeleting reports whether the deletion of the object has begun.
-func (f fields) isDeleting() bool { return f.at("metadata", "deletionTimestamp") != nil }
+func isDeleting(obj untyped.Map) bool { return obj.At("metadata", "deletionTimestamp") != nil }
 
 // controllerOwner returns the owner reference of the controller; nil if there is none.
-func (f fields) controllerOwner() fields {
-	for _, owner := range f.maps("metadata", "ownerReferences") {
+func controllerOwner(obj untyped.Map) untyped.Map {
+	for _, owner := range obj.Maps("metadata", "ownerReferences") {
 		if owner["controller"] == true {
 			return owner
 		}
@@ -105,16 +58,16 @@ const (
 )
 
 // isGenerated reports whether the name of an object may be generated. A StatefulSet sets both, and its names are not.
-func isGenerated(obj fields) bool {
-	prefix := obj.text("metadata", "generateName")
-	suffix, ok := strings.CutPrefix(obj.text("metadata", "name"), prefix)
+func isGenerated(obj untyped.Map) bool {
+	prefix := obj.Text("metadata", "generateName")
+	suffix, ok := strings.CutPrefix(obj.Text("metadata", "name"), prefix)
 	return ok && prefix != "" && len(suffix) == generatedLength && strings.Trim(suffix, generatedLetters) == ""
 }
 
 // contentOf returns a copy of the part of an object that a write of that verb sets, without its name and what differs
 // from one run to the next, such as times.
-func contentOf(obj fields, verb Verb) fields {
-	out, name := fields{}, obj.text("metadata", "name")
+func contentOf(obj untyped.Map, verb Verb) untyped.Map {
+	out, name := untyped.Map{}, obj.Text("metadata", "name")
 	if verb == VerbCreate {
 		obj = requested(obj)
 	}
@@ -143,7 +96,7 @@ func contentOf(obj fields, verb Verb) fields {
 	if obj["addressType"] != nil { // the endpoints of an EndpointSlice are a set, in the order of a Go map
 		endpoints, _ := out["endpoints"].([]any)
 		slices.SortFunc(endpoints, func(a, b any) int {
-			return strings.Compare(contentText(fields{"": a}), contentText(fields{"": b}))
+			return strings.Compare(contentText(untyped.Map{"": a}), contentText(untyped.Map{"": b}))
 		})
 	}
 	stripAdmission(out)
@@ -155,8 +108,8 @@ func contentOf(obj fields, verb Verb) fields {
 }
 
 // maskTaintTimes replaces the times of a node's taints by a word, as in a status.
-func maskTaintTimes(obj fields) {
-	for _, taint := range obj.maps("spec", "taints") {
+func maskTaintTimes(obj untyped.Map) {
+	for _, taint := range obj.Maps("spec", "taints") {
 		if taint["timeAdded"] != nil {
 			taint["timeAdded"] = timeWord
 		}
@@ -165,8 +118,8 @@ func maskTaintTimes(obj fields) {
 
 // addTransitionTimes gives the conditions of a status a time that have none: the API sets it for a
 // CertificateSigningRequest.
-func addTransitionTimes(obj fields) {
-	for _, condition := range obj.maps("status", "conditions") {
+func addTransitionTimes(obj untyped.Map) {
+	for _, condition := range obj.Maps("status", "conditions") {
 		if condition["type"] != nil {
 			condition["lastTransitionTime"] = timeWord
 		}
@@ -178,14 +131,14 @@ const issuedWord = "<issued>"
 
 // maskIssued replaces the certificates and tokens that controllers issue, or publish: they depend on the keys of a
 // cluster, and on chance. name is that of the object.
-func maskIssued(obj fields, name string) {
+func maskIssued(obj untyped.Map, name string) {
 	for _, at := range []struct {
 		parent, name string
 		issued       bool
 	}{
 		{"status", "certificate", true}, // of a CertificateSigningRequest
-		{"data", "ca.crt", name == rootCAConfigMap || obj.text("type") == accountToken},
-		{"data", "token", obj.text("type") == accountToken},
+		{"data", "ca.crt", name == rootCAConfigMap || obj.Text("type") == accountToken},
+		{"data", "token", obj.Text("type") == accountToken},
 	} {
 		if parent, _ := obj[at.parent].(map[string]any); at.issued && parent[at.name] != nil {
 			parent[at.name] = issuedWord
@@ -202,8 +155,8 @@ const (
 
 // requested returns what the request had that has created an object, by its managedFields: what admission added is
 // others on every cluster. Without managedFields that is not known, and it is the object. It has the name in any case.
-func requested(obj fields) fields {
-	owned := fields(inspect.Owned(object(obj)))
+func requested(obj untyped.Map) untyped.Map {
+	owned := untyped.Map(fields.Owned(object(obj)))
 	if owned == nil {
 		return obj
 	}
@@ -212,7 +165,7 @@ func requested(obj fields) fields {
 		metadata = map[string]any{}
 		owned["metadata"] = metadata
 	}
-	metadata["name"] = obj.text("metadata", "name")
+	metadata["name"] = obj.Text("metadata", "name")
 	return owned
 }
 
@@ -223,16 +176,16 @@ var generatedLabels = []string{
 }
 
 // stripGeneratedSelector removes the selector that the API makes for a Job, and its labels: they have the uid.
-func stripGeneratedSelector(obj fields) {
-	selector, _ := obj.at("spec", "selector", "matchLabels").(map[string]any)
-	if selector["batch.kubernetes.io/controller-uid"] != nil && obj.at("spec", "manualSelector") != true {
+func stripGeneratedSelector(obj untyped.Map) {
+	selector, _ := obj.At("spec", "selector", "matchLabels").(map[string]any)
+	if selector["batch.kubernetes.io/controller-uid"] != nil && obj.At("spec", "manualSelector") != true {
 		delete(obj["spec"].(map[string]any), "selector")
 	}
-	if obj.at("spec", "template") == nil ||
-		obj.at("spec", "completions") == nil && obj.at("spec", "backoffLimit") == nil {
+	if obj.At("spec", "template") == nil ||
+		obj.At("spec", "completions") == nil && obj.At("spec", "backoffLimit") == nil {
 		return // no Job
 	}
-	template, _ := obj.at("spec", "template").(map[string]any)
+	template, _ := obj.At("spec", "template").(map[string]any)
 	for _, parent := range []map[string]any{obj, template} {
 		metadata, _ := parent["metadata"].(map[string]any)
 		labels, _ := metadata["labels"].(map[string]any)
@@ -339,7 +292,7 @@ func isTime(text string) bool {
 
 // stripAdmission removes from pods what admission plugins add, also to what the request had: the token of the account,
 // what priorities say, and for how long a node may be unreachable.
-func stripAdmission(obj fields) {
+func stripAdmission(obj untyped.Map) {
 	spec, _ := obj["spec"].(map[string]any)
 	if spec == nil || spec["containers"] == nil {
 		return
@@ -349,22 +302,22 @@ func stripAdmission(obj fields) {
 	} {
 		delete(spec, name)
 	}
-	keepEntries(spec, "tolerations", func(entry fields) bool {
-		return !strings.HasPrefix(entry.text("key"), "node.kubernetes.io/") || entry.text("effect") != "NoExecute" ||
-			entry.at("tolerationSeconds") == nil
+	keepEntries(spec, "tolerations", func(entry untyped.Map) bool {
+		return !strings.HasPrefix(entry.Text("key"), "node.kubernetes.io/") || entry.Text("effect") != "NoExecute" ||
+			entry.At("tolerationSeconds") == nil
 	})
 	isToken := func(name string) bool { return strings.HasPrefix(name, serviceaccount.ServiceAccountVolumeName) }
-	keepEntries(spec, "volumes", func(entry fields) bool { return !isToken(entry.text("name")) })
+	keepEntries(spec, "volumes", func(entry untyped.Map) bool { return !isToken(entry.Text("name")) })
 	for _, list := range []string{"containers", "initContainers"} {
-		for _, container := range (fields{"list": spec[list]}).maps("list") {
-			keepEntries(container, "volumeMounts", func(entry fields) bool { return !isToken(entry.text("name")) })
+		for _, container := range (untyped.Map{"list": spec[list]}).Maps("list") {
+			keepEntries(container, "volumeMounts", func(entry untyped.Map) bool { return !isToken(entry.Text("name")) })
 		}
 	}
 }
 
 // stripAllocated removes from a Service the addresses and ports that the API has allocated, which are others each time,
 // and from a PersistentVolume the version of its claim, which is the one that the binder happened to see.
-func stripAllocated(obj fields) {
+func stripAllocated(obj untyped.Map) {
 	spec, _ := obj["spec"].(map[string]any)
 	if claim, ok := spec["claimRef"].(map[string]any); ok {
 		delete(claim, "resourceVersion")
@@ -375,13 +328,13 @@ func stripAllocated(obj fields) {
 	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "healthCheckNodePort"} {
 		delete(spec, name)
 	}
-	for _, port := range (fields{"ports": spec["ports"]}).maps("ports") {
+	for _, port := range (untyped.Map{"ports": spec["ports"]}).Maps("ports") {
 		delete(port, "nodePort")
 	}
 }
 
 // keepEntries removes the entries of a list for which keep reports false, and the list if none is left.
-func keepEntries(in map[string]any, name string, keep func(fields) bool) {
+func keepEntries(in map[string]any, name string, keep func(untyped.Map) bool) {
 	list, _ := in[name].([]any)
 	if list == nil {
 		return
@@ -398,7 +351,7 @@ func keepEntries(in map[string]any, name string, keep func(fields) bool) {
 }
 
 // contentText is a text by which contents are equal.
-func contentText(content fields) string {
+func contentText(content untyped.Map) string {
 	text, err := json.Marshal(content) // sorts the names of fields
 	if err != nil {
 		return err.Error()

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // TestContentWithoutAdditions: what the API adds to what a controller has sent is not compared.
@@ -133,13 +133,13 @@ metadata:
   labels: {controller-revision-hash: old}
   ownerReferences: [{apiVersion: apps/v1, kind: `+kind+`, name: set, uid: u1, controller: true}]
 spec: {nodeName: node-1}`)
-		c := newChange(inspect.Mask{Resource: core("pods")}, "shop", "one", pod, nil)
+		c := newChange(fields.Mask{Resource: core("pods")}, "shop", "one", pod, nil)
 		for strategy, want := range map[string]bool{"RollingUpdate": true, "OnDelete": false} {
 			owner := yamlFields(t, `
 metadata: {name: set, namespace: shop, uid: u1}
 spec: {replicas: 1, updateStrategy: {type: `+strategy+`}}`)
 			state := index{
-				ownerResource(pod.controllerOwner()):    {"shop/set": owner},
+				ownerResource(controllerOwner(pod)):     {"shop/set": owner},
 				schema.GroupResource{Resource: "nodes"}: {"node-1": yamlFields(t, `metadata: {name: node-1}`)},
 				apps("controllerrevisions"): {"shop/new": yamlFields(t, `
 metadata: {name: new, namespace: shop, ownerReferences: [{name: set, uid: u1, controller: true}], labels: {controller-revision-hash: new}}

@@ -6,11 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // decode returns an object that a client has sent, in any of the encodings of the API, with the defaults of its kind
 // where that is one of Kubernetes'. Others must be JSON.
-func decode(body []byte) (fields, error) {
+func decode(body []byte) (untyped.Map, error) {
 	obj, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	switch {
 	case err == nil:

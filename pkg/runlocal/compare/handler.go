@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -183,7 +184,7 @@ func (h *handler) read(
 		Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
 		Namespace: info.Namespace, Name: info.Name,
 	}}
-	var obj fields
+	var obj untyped.Map
 	var err error
 	switch info.Verb {
 	case "create":
@@ -192,7 +193,7 @@ func (h *handler) read(
 			return nil, fmt.Errorf("%s/%s cannot be created here", info.Resource, info.Subresource)
 		}
 		if obj, err = decode(body); err == nil {
-			out.object.Name = obj.text("metadata", "name")
+			out.object.Name = obj.Text("metadata", "name")
 			out.generated = out.object.Name == ""
 		}
 	case "update":
@@ -213,16 +214,16 @@ func (h *handler) read(
 		}
 	}
 	if info.Subresource == scaleSubresource {
-		out.scale, out.replicas = true, obj.number(0, "spec", "replicas")
+		out.scale, out.replicas = true, obj.Count(0, "spec", "replicas")
 		return out, nil
 	}
-	out.object.Kind = obj.text("kind")
+	out.object.Kind = obj.Text("kind")
 	out.content = contentOf(obj, out.verb)
 	return out, nil
 }
 
 // tryPatch returns what the object, or its subresource, would be after a patch.
-func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInfo, body []byte) (fields, error) {
+func (h *handler) tryPatch(req *http.Request, info *genericapirequest.RequestInfo, body []byte) (untyped.Map, error) {
 	answered := h.dryRun(req, body)
 	if answered.code >= http.StatusBadRequest {
 		var status metav1.Status
@@ -270,10 +271,10 @@ func (h *handler) try(
 		return nil, err
 	}
 	if info.Subresource == scaleSubresource {
-		out.scale, out.replicas = true, obj.number(0, "spec", "replicas")
+		out.scale, out.replicas = true, obj.Count(0, "spec", "replicas")
 		return out, nil
 	}
-	out.after, out.object.Kind, out.object.Name = obj, obj.text("kind"), obj.text("metadata", "name")
+	out.after, out.object.Kind, out.object.Name = obj, obj.Text("kind"), obj.Text("metadata", "name")
 	if info.Verb == "create" && isUnnamed(body) {
 		out.generated, out.object.Name = true, ""
 	}
@@ -302,16 +303,16 @@ func (h *handler) deleteAll(
 		})
 		return
 	}
-	for _, item := range found.maps("items") {
+	for _, item := range found.Maps("items") {
 		a := h.write(req.Context(), &write{
 			keyID: from.keyID, reconcile: from.reconcile, verb: VerbDelete,
 			object: trace.Object{
 				Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource,
-				Namespace: item.text("metadata", "namespace"), Name: item.text("metadata", "name"),
+				Namespace: item.Text("metadata", "namespace"), Name: item.Text("metadata", "name"),
 			},
 		})
 		if a.pass {
-			answered := h.delete(req, info, item.text("metadata", "namespace"), item.text("metadata", "name"))
+			answered := h.delete(req, info, item.Text("metadata", "namespace"), item.Text("metadata", "name"))
 			if answered.isError() && answered.code != http.StatusNotFound {
 				answered.copyTo(w)
 				return
@@ -339,7 +340,7 @@ func (h *handler) delete(
 // isUnnamed reports whether an object leaves its name to the API.
 func isUnnamed(body []byte) bool {
 	obj, err := decode(body)
-	return err == nil && obj.text("metadata", "name") == ""
+	return err == nil && obj.Text("metadata", "name") == ""
 }
 
 // get answers a write with an object, as it is read.

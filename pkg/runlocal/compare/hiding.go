@@ -10,7 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/redact"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -48,9 +49,9 @@ func (h *hiding) stream(resource schema.GroupResource) *replay.Stream {
 }
 
 // mask returns what must not be shown of objects of a resource, or of parts of them.
-func (h *hiding) mask(resource schema.GroupResource) inspect.Mask {
+func (h *hiding) mask(resource schema.GroupResource) fields.Mask {
 	stream := h.stream(resource)
-	return inspect.Mask{
+	return fields.Mask{
 		Kind: stream.GVK().GroupKind(), Resource: resource,
 		Hides: func(path string) bool { return names(h.redacted, stream, path) },
 	}
@@ -66,10 +67,10 @@ type redactedValue struct{ recorded, replayed string }
 // compare returns what differs between two results of contentOf, and the values of which that is not known, as they
 // were redacted. What is ignored is in neither. The redacted values are real: they must not be shown.
 func (h *hiding) compare(
-	resource schema.GroupResource, recorded, replayed fields,
-) (differ []inspect.Change, redacted []redactedValue) {
+	resource schema.GroupResource, recorded, replayed untyped.Map,
+) (differ []fields.Change, redacted []redactedValue) {
 	mask, stream := h.mask(resource), h.stream(resource)
-	err := inspect.CompareValues(object(recorded), object(replayed), func(path string, old, updated any) {
+	err := fields.CompareValues(object(recorded), object(replayed), func(path string, old, updated any) {
 		text, isText := old.(string)
 		value, both := updated.(string)
 		switch {
@@ -87,13 +88,13 @@ func (h *hiding) compare(
 }
 
 // differences returns what differs between two results of contentOf, without what is not compared.
-func (h *hiding) differences(resource schema.GroupResource, recorded, replayed fields) []inspect.Change {
+func (h *hiding) differences(resource schema.GroupResource, recorded, replayed untyped.Map) []fields.Change {
 	differ, _ := h.compare(resource, recorded, replayed)
 	return differ
 }
 
 // areAlike reports whether two results of contentOf are the same, as far as they are compared.
-func (h *hiding) areAlike(resource schema.GroupResource, recorded, replayed fields) bool {
+func (h *hiding) areAlike(resource schema.GroupResource, recorded, replayed untyped.Map) bool {
 	text := contentText(recorded)
 	if text == contentText(replayed) {
 		return true
@@ -109,7 +110,7 @@ func (h *hiding) areAlike(resource schema.GroupResource, recorded, replayed fiel
 
 // learn takes from a write, which was recorded with placeholders, what stands behind them, and returns how many values
 // could not be compared.
-func (h *hiding) learn(resource schema.GroupResource, recorded, replayed fields) int {
+func (h *hiding) learn(resource schema.GroupResource, recorded, replayed untyped.Map) int {
 	_, redacted := h.compare(resource, recorded, replayed)
 	for _, one := range redacted {
 		if redact.IsPlaceholder(one.recorded) {
@@ -193,7 +194,7 @@ func (h *hiding) known(resource schema.GroupResource, object, redacted []byte) (
 }
 
 // shows reports whether an effect is what a write does to an object.
-func (e *event) shows(content fields) bool {
+func (e *event) shows(content untyped.Map) bool {
 	return e.hiding.areAlike(e.stream.GroupResource(), e.content, content)
 }
 

@@ -14,8 +14,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -33,8 +34,8 @@ type event struct {
 	// effect is set if a controller that is compared made the change; nil for inputs. Effects have the content that the
 	// controller wrote, and what it changed.
 	effect  *effect
-	content fields
-	changes []inspect.Change
+	content untyped.Map
+	changes []fields.Change
 	hiding  *hiding
 	// generated is true for the creation of an object whose name the API may have made.
 	generated bool
@@ -88,7 +89,7 @@ type recorded struct {
 	// first are the versions of the objects at the beginning, and of those that a later list has shown first.
 	first map[objectID]uint64
 	// keysOf returns event.keys for an event and its object. It may be nil.
-	keysOf func(*event, fields) []string
+	keysOf func(*event, untyped.Map) []string
 }
 
 // MaxBytes bounds the objects of the events that a run keeps in memory.
@@ -295,14 +296,14 @@ func (l *recorded) nameRefused() {
 }
 
 // index are the objects that are known while events are read one after the other.
-type index map[schema.GroupResource]map[string]fields
+type index map[schema.GroupResource]map[string]untyped.Map
 
 var _ known = index{}
 
-func (x index) set(ev *event, obj fields) {
+func (x index) set(ev *event, obj untyped.Map) {
 	resource := ev.stream.GroupResource()
 	if x[resource] == nil {
-		x[resource] = map[string]fields{}
+		x[resource] = map[string]untyped.Map{}
 	}
 	key := joinKey(ev.record.Namespace, ev.record.Name)
 	if obj == nil {
@@ -313,15 +314,15 @@ func (x index) set(ev *event, obj fields) {
 }
 
 // find implements known.
-func (x index) find(resource schema.GroupResource, namespace, name string) fields {
+func (x index) find(resource schema.GroupResource, namespace, name string) untyped.Map {
 	return x[resource][joinKey(namespace, name)]
 }
 
 // list implements known. The order is not defined.
-func (x index) list(resource schema.GroupResource, namespace string) []fields {
-	var out []fields
+func (x index) list(resource schema.GroupResource, namespace string) []untyped.Map {
+	var out []untyped.Map
 	for _, obj := range x[resource] {
-		if obj.text("metadata", "namespace") == namespace {
+		if obj.Text("metadata", "namespace") == namespace {
 			out = append(out, obj)
 		}
 	}
@@ -364,7 +365,7 @@ func (l *recorded) attributeEvent(who attributor, state index, ev *event) error 
 	l.setKeys(ev, obj)
 	resource := ev.stream.GroupResource()
 	before, after := state.find(resource, ev.record.Namespace, ev.record.Name), obj
-	if before != nil && obj.text("metadata", "uid") != before.text("metadata", "uid") {
+	if before != nil && obj.Text("metadata", "uid") != before.Text("metadata", "uid") {
 		before = nil // it was deleted and made again, and nothing showed the deletion
 	}
 	if ev.isDeletion() {
@@ -406,14 +407,14 @@ func (l *recorded) isFromBefore(c trace.Cause) bool {
 	return snapshot.VersionNumber(c.Watch.ResourceVersion) < l.first[id]
 }
 
-func (l *recorded) setKeys(ev *event, obj fields) {
+func (l *recorded) setKeys(ev *event, obj untyped.Map) {
 	if l.keysOf != nil {
 		ev.keys = l.keysOf(ev, obj)
 	}
 }
 
 // withDefaults returns an object with the defaults of its kind, which manifests and old versions of the API leave out.
-func withDefaults(obj fields, stream *replay.Stream) fields {
+func withDefaults(obj untyped.Map, stream *replay.Stream) untyped.Map {
 	whole := maps.Clone(obj)
 	whole["apiVersion"], whole["kind"] = stream.GVK().GroupVersion().String(), stream.Kind
 	data, err := json.Marshal(whole)
@@ -463,7 +464,7 @@ type upcoming struct {
 }
 
 // next implements foreseeing.
-func (u upcoming) next(resource schema.GroupResource, namespace, name string) fields {
+func (u upcoming) next(resource schema.GroupResource, namespace, name string) untyped.Map {
 	for _, ev := range u.of.events[u.at.position+1:] {
 		if ev.refused == nil && ev.objectID() == (objectID{resource, namespace, name}) {
 			obj, err := parse(ev.record.Object)

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -16,7 +17,7 @@ type write struct {
 	keyID
 	verb    Verb
 	object  trace.Object // without a name if that is to be generated
-	content fields
+	content untyped.Map
 	// scale is true for a write of the subresource scale, which sets the number of replicas; content is then not set.
 	scale    bool
 	replicas int64
@@ -25,8 +26,8 @@ type write struct {
 	reconcile trace.ReconcileID
 	// after is the object that the write of a program makes, changes what it changes, and response what the API answers
 	// to a trial of it. They are not set for controllers.
-	after    fields
-	changes  []inspect.Change
+	after    untyped.Map
+	changes  []fields.Change
 	response *memoryResponse
 }
 
@@ -231,11 +232,11 @@ func recordedWrite(ev *event, changes bool) Write {
 }
 
 // writtenChanges leaves out of the changes of an event what the API has set.
-func writtenChanges(verb Verb, changes []inspect.Change) []inspect.Change {
+func writtenChanges(verb Verb, changes []fields.Change) []fields.Change {
 	if verb == VerbDelete {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
+	return slices.DeleteFunc(slices.Clone(changes), func(c fields.Change) bool {
 		return slices.ContainsFunc(volatile, func(name string) bool { return c.Path == "metadata."+name })
 	})
 }

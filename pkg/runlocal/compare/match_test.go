@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -15,7 +16,7 @@ func TestStatusesInARow(t *testing.T) {
 	status := func(after time.Duration, replicas int64) *event {
 		return &event{
 			record: &replay.Record{Name: "web", Time: start.Add(after)}, stream: &deployments, verb: VerbUpdateStatus,
-			content: fields{"status": map[string]any{"replicas": replicas}}, hiding: newHiding(replay.Header{}, nil),
+			content: untyped.Map{"status": map[string]any{"replicas": replicas}}, hiding: newHiding(replay.Header{}, nil),
 		}
 	}
 	other := &event{
@@ -54,7 +55,7 @@ func TestStatusesInARow(t *testing.T) {
 
 // TestOtherNode: a pod that a DaemonSet makes beside an old one may be made on any node where the old ones are alike.
 func TestOtherNode(t *testing.T) {
-	pod := func(name, node, image, phase string) fields {
+	pod := func(name, node, image, phase string) untyped.Map {
 		return yamlFields(t, `
 metadata:
   name: `+name+`
@@ -81,7 +82,7 @@ status: {phase: `+phase+`}
 		{"a:3", "node-2", false, "the image is another, too"},
 	} {
 		r := &run{objects: map[objectID]*objectState{}}
-		for name, old := range map[string]fields{
+		for name, old := range map[string]untyped.Map{
 			"one": pod("one", "node-1", "a:1", "Running"), "two": pod("two", "node-2", "a:1", "Running"),
 			"three": pod("three", "node-3", "a:1", "Pending"),
 		} {

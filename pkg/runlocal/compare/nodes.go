@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // nodeField are the fields by which a DaemonSet has a pod scheduled to one node.
@@ -16,11 +17,11 @@ var nodeField = regexp.MustCompile(`^spec\.affinity\.nodeAffinity\.requiredDurin
 // a time, it goes through the nodes in the order of a Go map, which is no order: rollingUpdate of
 // pkg/controller/daemon of k8s.io/kubernetes. r.mu must be held.
 func (r *run) isOtherNode(w *write, ev *event) bool {
-	owner := w.content.controllerOwner()
-	if w.verb != VerbCreate || owner == nil || owner.text("kind") != "DaemonSet" {
+	owner := controllerOwner(w.content)
+	if w.verb != VerbCreate || owner == nil || owner.Text("kind") != "DaemonSet" {
 		return false
 	}
-	changes, err := inspect.Changes(object(ev.content), object(w.content), inspect.Mask{Resource: core("pods")})
+	changes, err := fields.Changes(object(ev.content), object(w.content), fields.Mask{Resource: core("pods")})
 	if err != nil { // cannot happen: they are JSON values
 		return false
 	}
@@ -34,11 +35,11 @@ func (r *run) isOtherNode(w *write, ev *event) bool {
 }
 
 // nodeOf returns the node that a DaemonSet has made a pod for; "" if there is none.
-func nodeOf(pod fields) string {
+func nodeOf(pod untyped.Map) string {
 	required := "requiredDuringSchedulingIgnoredDuringExecution"
-	for _, term := range pod.maps("spec", "affinity", "nodeAffinity", required, "nodeSelectorTerms") {
-		for _, field := range term.maps("matchFields") {
-			if values := field.list("values"); field.text("key") == "metadata.name" && len(values) == 1 {
+	for _, term := range pod.Maps("spec", "affinity", "nodeAffinity", required, "nodeSelectorTerms") {
+		for _, field := range term.Maps("matchFields") {
+			if values := field.List("values"); field.Text("key") == "metadata.name" && len(values) == 1 {
 				name, _ := values[0].(string)
 				return name
 			}
@@ -48,12 +49,12 @@ func nodeOf(pod fields) string {
 }
 
 // ranksOn returns the rankText of the owner's pods on a node, sorted. r.mu must be held.
-func (r *run) ranksOn(node, namespace string, owner fields) []string {
+func (r *run) ranksOn(node, namespace string, owner untyped.Map) []string {
 	var out []string
 	for id, object := range r.objects {
-		ref := object.current.controllerOwner()
+		ref := controllerOwner(object.current)
 		if id.resource == core("pods") && id.namespace == namespace && ref != nil &&
-			ref.text("kind") == "DaemonSet" && ref.text("name") == owner.text("name") &&
+			ref.Text("kind") == "DaemonSet" && ref.Text("name") == owner.Text("name") &&
 			nodeOf(object.current) == node {
 			out = append(out, rankText(object.current))
 		}

@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
 // edited returns a copy of a recording in which edit has changed each event of a resource, or has removed it if it
 // returned false. It returns the number of events that it changed.
 func edited(
-	t *testing.T, recording *replay.Memory, resource string, edit func(r *replay.Record, obj fields) bool,
+	t *testing.T, recording *replay.Memory, resource string, edit func(r *replay.Record, obj untyped.Map) bool,
 ) *replay.Memory {
 	t.Helper()
 	streams := map[int]string{}
@@ -68,10 +69,10 @@ func TestPlanted(t *testing.T) {
 
 	t.Run("other", func(t *testing.T) {
 		planted := 0
-		changed := edited(t, recording, "pods", func(r *replay.Record, obj fields) bool {
+		changed := edited(t, recording, "pods", func(r *replay.Record, obj untyped.Map) bool {
 			if r.Type == replay.TypeAdded && planted == 0 {
 				planted++
-				obj.maps("spec", "containers")[0]["image"] = "planted"
+				obj.Maps("spec", "containers")[0]["image"] = "planted"
 			}
 			return true
 		})
@@ -80,7 +81,7 @@ func TestPlanted(t *testing.T) {
 		if k.Other == nil {
 			t.Fatalf("Nothing differs of %s", show(t, result))
 		}
-		want := []inspect.Change{{Path: "spec.containers[name=c].image", Old: "planted", New: "nginx:1"}}
+		want := []fields.Change{{Path: "spec.containers[name=c].image", Old: "planted", New: "nginx:1"}}
 		if diff := cmp.Diff(want, k.Other.Fields); diff != "" {
 			t.Errorf("Fields that differ (-want +got):\n%s", diff)
 		}
@@ -97,7 +98,7 @@ func TestPlanted(t *testing.T) {
 
 	t.Run("missing", func(t *testing.T) {
 		var copied *replay.Record
-		changed := edited(t, recording, "pods", func(r *replay.Record, obj fields) bool {
+		changed := edited(t, recording, "pods", func(r *replay.Record, obj untyped.Map) bool {
 			if r.Type == replay.TypeAdded && copied == nil {
 				copied = r.Clone()
 				metadata := obj["metadata"].(map[string]any)
@@ -143,8 +144,8 @@ func TestPlanted(t *testing.T) {
 	})
 
 	t.Run("extra", func(t *testing.T) {
-		changed := edited(t, recording, "replicasets", func(*replay.Record, fields) bool { return false })
-		changed = edited(t, changed, "pods", func(*replay.Record, fields) bool { return false })
+		changed := edited(t, recording, "replicasets", func(*replay.Record, untyped.Map) bool { return false })
+		changed = edited(t, changed, "pods", func(*replay.Record, untyped.Map) bool { return false })
 		k := key(t, runOn(t, changed, names...), "deployment")
 		if len(k.Extra) != 1 || k.Extra[0].Verb != VerbCreate || len(k.Extra[0].Changes) == 0 {
 			t.Errorf("The ReplicaSet that was not recorded is not extra: %s", show(t, k))

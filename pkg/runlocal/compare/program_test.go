@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -20,7 +21,7 @@ func configMap(manager, value string, more ...string) string {
 		"data":{"a":%q}}`, manager, strings.Join(more, ""), value)
 }
 
-func parsed(t *testing.T, text string) fields {
+func parsed(t *testing.T, text string) untyped.Map {
 	t.Helper()
 	if text == "" {
 		return nil
@@ -78,7 +79,7 @@ func TestProgramWrites(t *testing.T) {
 			record: &replay.Record{Namespace: "shop", Name: "c", Writer: test.user},
 			stream: &replay.Stream{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true},
 		}
-		c := newChange(inspect.Mask{Resource: core("configmaps")}, "shop", "c", parsed(t, test.before), parsed(t, test.after))
+		c := newChange(fields.Mask{Resource: core("configmaps")}, "shop", "c", parsed(t, test.before), parsed(t, test.after))
 		got, made := found.who(index{}, ev, c)
 		if got != test.want || got == isEffect && (c.verb != test.verb || made.key != test.key ||
 			made.possible != test.possible || made.controller != "program") {
@@ -164,7 +165,7 @@ func TestAcceptedWrite(t *testing.T) {
 		line := fmt.Sprintf("%s %s %s", r.Type, r.Name, r.ResourceVersion)
 		if r.Object != nil {
 			obj := parsed(t, string(r.Object))
-			line += " " + obj.text("data", "a") + " " + obj.text("metadata", "resourceVersion")
+			line += " " + obj.Text("data", "a") + " " + obj.Text("metadata", "resourceVersion")
 		}
 		got = append(got, line)
 	}

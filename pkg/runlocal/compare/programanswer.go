@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -133,7 +134,7 @@ func (r *programRun) complete(w *write) {
 	after := w.after
 	switch {
 	case w.verb == VerbDelete:
-		if current.isDeleting() {
+		if isDeleting(current) {
 			w.verb = ""
 		}
 		after = current
@@ -145,12 +146,12 @@ func (r *programRun) complete(w *write) {
 		}
 		after = current
 	default:
-		var before fields
+		var before untyped.Map
 		if current != nil && stream != nil {
 			before = withDefaults(current, stream)
 		}
 		mask := r.hiding.mask(w.objectID().resource)
-		c := newChange(mask, w.object.Namespace, w.object.Name, untyped(before), untyped(after))
+		c := newChange(mask, w.object.Namespace, w.object.Name, withoutType(before), withoutType(after))
 		if w.verb = c.verb; c.verb != "" {
 			sent := after
 			if c.verb == VerbCreate && stream != nil { // as those of the recording, see load.go
@@ -162,8 +163,8 @@ func (r *programRun) complete(w *write) {
 			}
 		}
 	}
-	if owner := after.controllerOwner(); owner != nil {
-		w.key = keyName(owner.text("kind"), w.object.Namespace, owner.text("name"))
+	if owner := controllerOwner(after); owner != nil {
+		w.key = keyName(owner.Text("kind"), w.object.Namespace, owner.Text("name"))
 	}
 	for _, ev := range r.object(w.objectID()).coming {
 		if ev.effect != nil && ev.verb == w.verb {
@@ -175,7 +176,7 @@ func (r *programRun) complete(w *write) {
 
 // differsNowhere reports whether an update changes only what is not compared, and is not a recorded one. r.mu must be
 // held.
-func (r *programRun) differsNowhere(w *write, before fields) bool {
+func (r *programRun) differsNowhere(w *write, before untyped.Map) bool {
 	content := contentOf(before, w.verb)
 	return contentText(content) != contentText(w.content) &&
 		r.hiding.areAlike(w.objectID().resource, content, w.content) &&
@@ -189,8 +190,8 @@ func (r *programRun) isUnknown(w *write) bool {
 	return !w.generated && r.objects[w.objectID()].isUnknown() && len(r.key(w.keyID).effects) == 0
 }
 
-// untyped returns an object without its version and kind, which are those of the request.
-func untyped(obj fields) fields {
+// withoutType returns an object without its version and kind, which are those of the request.
+func withoutType(obj untyped.Map) untyped.Map {
 	obj = maps.Clone(obj)
 	delete(obj, "apiVersion")
 	delete(obj, "kind")

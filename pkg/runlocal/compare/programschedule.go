@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // playEvents plays all events. Inputs follow each other at once; where the program has written, its write is waited
@@ -245,7 +245,7 @@ func (r *programRun) end(id keyID, w *write, ev *event) {
 	ev.compared = true
 	difference := &Difference{Recorded: r.recordedProgramWrite(ev), Replayed: r.programWrite(w, false)}
 	if w.verb == VerbDelete {
-		difference.Fields = []inspect.Change{r.nameChange(w, ev)}
+		difference.Fields = []fields.Change{r.nameChange(w, ev)}
 	} else {
 		difference.Fields = r.hiding.differences(w.objectID().resource, ev.content, w.content)
 	}

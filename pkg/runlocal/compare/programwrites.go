@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -84,7 +85,7 @@ func (p *programWrites) byFinalizers(c *change, made effect) (verdict, effect) {
 	if !endByFinalizers(c) || !p.hasFields(c.after) {
 		return isInput, effect{}
 	}
-	made.possible = !slices.ContainsFunc(c.before.list("metadata", "finalizers"), func(name any) bool {
+	made.possible = !slices.ContainsFunc(c.before.List("metadata", "finalizers"), func(name any) bool {
 		return p.setFinalizer(c.before, name)
 	})
 	return isEffect, made
@@ -93,20 +94,20 @@ func (p *programWrites) byFinalizers(c *change, made effect) (verdict, effect) {
 // removes reports whether a change removes what the program has set, and nobody else: then nothing but managedFields
 // before it names the writer.
 func (p *programWrites) removes(c *change) bool {
-	left := c.after.list("metadata", "finalizers")
-	for _, name := range c.before.list("metadata", "finalizers") {
+	left := c.after.List("metadata", "finalizers")
+	for _, name := range c.before.List("metadata", "finalizers") {
 		if !slices.Contains(left, name) && p.setFinalizer(c.before, name) {
 			return true
 		}
 	}
 	removed := 0
 	for _, one := range c.changes() {
-		path, err := inspect.ParseFieldPath(one.Path)
+		path, err := fields.ParsePath(one.Path)
 		if err != nil || one.New != nil {
 			return false
 		}
-		value, err := inspect.FieldOwners(object(c.before), path)
-		isOther := func(owner inspect.FieldOwner) bool { return !p.isOurs(owner.Writer) }
+		value, err := fields.Owners(object(c.before), path)
+		isOther := func(owner fields.FieldOwner) bool { return !p.isOurs(owner.Writer) }
 		if err != nil || len(value.Owners) == 0 || slices.ContainsFunc(value.Owners, isOther) {
 			return false
 		}
@@ -116,13 +117,13 @@ func (p *programWrites) removes(c *change) bool {
 }
 
 // setFinalizer reports whether the program has set a finalizer, and nobody else.
-func (p *programWrites) setFinalizer(obj fields, name any) bool {
+func (p *programWrites) setFinalizer(obj untyped.Map, name any) bool {
 	ours, others := false, false
-	for _, entry := range obj.maps("metadata", "managedFields") {
-		if entry.at("fieldsV1", "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", name)) == nil {
+	for _, entry := range obj.Maps("metadata", "managedFields") {
+		if entry.At("fieldsV1", "f:metadata", "f:finalizers", fmt.Sprintf("v:%q", name)) == nil {
 			continue
 		}
-		if slices.Contains(p.program.Writers, entry.text("manager")) {
+		if slices.Contains(p.program.Writers, entry.Text("manager")) {
 			ours = true
 		} else {
 			others = true
@@ -134,16 +135,16 @@ func (p *programWrites) setFinalizer(obj fields, name any) bool {
 // deletes reports whether a deletion, which names nobody, is one of the program: it has made the object, does not make
 // it again, and nothing is known that deletes it by itself. Pods and Jobs are deleted by many.
 func (p *programWrites) deletes(state known, ev *event, c *change) bool {
-	made := len(c.before.maps("metadata", "managedFields")) > 0
-	for _, entry := range c.before.maps("metadata", "managedFields") {
-		made = made && (entry.text("subresource") != "" || slices.Contains(p.program.Writers, entry.text("manager")))
+	made := len(c.before.Maps("metadata", "managedFields")) > 0
+	for _, entry := range c.before.Maps("metadata", "managedFields") {
+		made = made && (entry.Text("subresource") != "" || slices.Contains(p.program.Writers, entry.Text("manager")))
 	}
 	if !made || !p.hasFields(c.before) || c.resource == core("pods") || c.resource == batch("jobs") ||
-		state.find(core("namespaces"), "", c.namespace).isDeleting() {
+		isDeleting(state.find(core("namespaces"), "", c.namespace)) {
 		return false
 	}
-	for _, owner := range c.before.maps("metadata", "ownerReferences") {
-		if found := p.owner(state, c.namespace, owner); found == nil || found.isDeleting() {
+	for _, owner := range c.before.Maps("metadata", "ownerReferences") {
+		if found := p.owner(state, c.namespace, owner); found == nil || isDeleting(found) {
 			return false // the garbage collector deletes it
 		}
 	}
@@ -153,17 +154,17 @@ func (p *programWrites) deletes(state known, ev *event, c *change) bool {
 }
 
 // owner returns what an owner reference names, as it is at the moment; nil if it is not there, or was not recorded.
-func (p *programWrites) owner(state known, namespace string, owner fields) fields {
+func (p *programWrites) owner(state known, namespace string, owner untyped.Map) untyped.Map {
 	for _, stream := range p.loaded.streams {
-		if stream.Kind != owner.text("kind") || stream.GVK().GroupVersion().String() != owner.text("apiVersion") {
+		if stream.Kind != owner.Text("kind") || stream.GVK().GroupVersion().String() != owner.Text("apiVersion") {
 			continue
 		}
 		in := namespace
 		if !stream.Namespaced {
 			in = ""
 		}
-		found := state.find(stream.GroupResource(), in, owner.text("name"))
-		if found.text("metadata", "uid") == owner.text("uid") {
+		found := state.find(stream.GroupResource(), in, owner.Text("name"))
+		if found.Text("metadata", "uid") == owner.Text("uid") {
 			return found
 		}
 	}
@@ -173,14 +174,14 @@ func (p *programWrites) owner(state known, namespace string, owner fields) field
 // endByFinalizers turns the end of an object that was being deleted, and had finalizers, into the update that removed
 // them. It reports whether the change was one.
 func endByFinalizers(c *change) bool {
-	if c.verb != "" || c.after != nil || c.before == nil || len(c.before.list("metadata", "finalizers")) == 0 {
+	if c.verb != "" || c.after != nil || c.before == nil || len(c.before.List("metadata", "finalizers")) == 0 {
 		return false
 	}
 	c.verb, c.after = VerbUpdate, withoutFinalizers(c.before)
 	return true
 }
 
-func withoutFinalizers(obj fields) fields {
+func withoutFinalizers(obj untyped.Map) untyped.Map {
 	out := maps.Clone(obj)
 	metadata, _ := obj["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -189,14 +190,14 @@ func withoutFinalizers(obj fields) fields {
 	return out
 }
 
-func (p *programWrites) isOurs(w inspect.Writer) bool {
+func (p *programWrites) isOurs(w fields.Writer) bool {
 	return slices.Contains(p.program.Writers, w.Manager)
 }
 
 // hasFields reports whether the program has written fields of an object.
-func (p *programWrites) hasFields(obj fields) bool {
-	for _, entry := range obj.maps("metadata", "managedFields") {
-		if slices.Contains(p.program.Writers, entry.text("manager")) {
+func (p *programWrites) hasFields(obj untyped.Map) bool {
+	for _, entry := range obj.Maps("metadata", "managedFields") {
+		if slices.Contains(p.program.Writers, entry.Text("manager")) {
 			return true
 		}
 	}
@@ -206,7 +207,7 @@ func (p *programWrites) hasFields(obj fields) bool {
 // noteOthers counts a write of others.
 func (p *programWrites) noteOthers(c *change) {
 	names := map[string]bool{}
-	c.managers(func(w inspect.Writer) bool { names[w.Manager] = true; return false })
+	c.managers(func(w fields.Writer) bool { names[w.Manager] = true; return false })
 	for name := range names {
 		p.others[name]++
 	}
@@ -223,15 +224,15 @@ func (p *programWrites) none() error {
 }
 
 // primaryKey is the key that the writes of an object belong to: its controller owner, or itself.
-func primaryKey(ev *event, obj fields) string {
+func primaryKey(ev *event, obj untyped.Map) string {
 	return programKeys(ev, obj)[0]
 }
 
 // programKeys returns the keys that an object belongs to: that of its controller owner comes first.
-func programKeys(ev *event, obj fields) []string {
+func programKeys(ev *event, obj untyped.Map) []string {
 	own := keyName(ev.stream.Kind, ev.record.Namespace, ev.record.Name)
-	if owner := obj.controllerOwner(); owner != nil {
-		return []string{keyName(owner.text("kind"), ev.record.Namespace, owner.text("name")), own}
+	if owner := controllerOwner(obj); owner != nil {
+		return []string{keyName(owner.Text("kind"), ev.record.Namespace, owner.Text("name")), own}
 	}
 	return []string{own}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -39,7 +39,7 @@ type Write struct {
 	Refused string `json:"refused,omitempty"`
 	// Changes are what the write changes in the object, for a creation all that it sets. They are set for writes that
 	// have no counterpart only.
-	Changes []inspect.Change `json:"changes,omitempty"`
+	Changes []fields.Change `json:"changes,omitempty"`
 }
 
 // Difference is the first write of a key that is not as it was recorded.
@@ -48,7 +48,7 @@ type Difference struct {
 	Recorded Write `json:"recorded"`
 	Replayed Write `json:"replayed"`
 	// Fields are what differs: Old is the recorded value, New the replayed one.
-	Fields []inspect.Change `json:"fields"`
+	Fields []fields.Change `json:"fields"`
 }
 
 // Key is the result for one key of a controller's queue.

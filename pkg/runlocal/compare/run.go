@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -257,9 +258,9 @@ func (ev *event) objectID() objectID {
 
 // objectState is an object at a moment of the run.
 type objectState struct {
-	current fields   // nil if it is not there
-	coming  []*event // that were not played yet
-	known   bool     // anything was recorded of it
+	current untyped.Map // nil if it is not there
+	coming  []*event    // that were not played yet
+	known   bool        // anything was recorded of it
 }
 
 // isUnknown reports whether nothing was recorded of it.
@@ -424,7 +425,7 @@ func (r *run) initial() ([]api.StoredObject, error) {
 }
 
 // shifted returns an object with times of the run.
-func (r *run) shifted(ev *event) ([]byte, fields, error) {
+func (r *run) shifted(ev *event) ([]byte, untyped.Map, error) {
 	data := r.timeline.shift(r.hiding.reveal(ev.record.Object))
 	obj, err := parse(data)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -128,7 +128,7 @@ type Write struct {
 	Verb   Verb
 	Object ObjectID
 	// Changes are the fields that it changed; those of Secrets that must not be shown have other values.
-	Changes []inspect.Change
+	Changes []fields.Change
 	// Code and Message are the answer to a write that was refused; zero for others.
 	Code    int
 	Message string
@@ -141,8 +141,8 @@ func (w *Write) Refused() bool { return w.Message != "" || w.Code >= 400 }
 func (w *Write) OnlyStatus() bool { return w.Verb == Update && len(w.SpecChanges()) == 0 }
 
 // SpecChanges returns the changes without those of the status.
-func (w *Write) SpecChanges() []inspect.Change {
-	var out []inspect.Change
+func (w *Write) SpecChanges() []fields.Change {
+	var out []fields.Change
 	for _, c := range w.Changes {
 		if !isStatus(c.Path) {
 			out = append(out, c)
@@ -157,7 +157,7 @@ type Cause struct {
 	// Event, Object and Changes are of the watch event; zero without one.
 	Event   trace.WatchType
 	Object  ObjectID
-	Changes []inspect.Change
+	Changes []fields.Change
 	// Initial means that the object was there at the beginning.
 	Initial bool
 	// Step is the number of the step that wrote it, or that added the key; 0 if it has none.
@@ -220,7 +220,7 @@ func (o *Object) Changed() bool {
 	if o.Verb() != Update {
 		return true
 	}
-	changes, err := inspect.Changes(o.Before, o.After, inspect.Mask{})
+	changes, err := fields.Changes(o.Before, o.After, fields.Mask{})
 	if err != nil {
 		return true
 	}

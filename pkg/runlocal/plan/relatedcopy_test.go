@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
@@ -315,7 +315,7 @@ func planInCopy(
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := func(format string, id ObjectID, changes []inspect.Change, rest ...any) {
+	line := func(format string, id ObjectID, changes []fields.Change, rest ...any) {
 		if id.Kind == "DaemonSet" || id.Kind == "Pod" {
 			changes = nil
 		}
@@ -332,7 +332,7 @@ func planInCopy(
 	}
 	for i := range plan.Objects {
 		o := &plan.Objects[i]
-		changes, err := inspect.Changes(o.Before, o.After, inspect.Mask{})
+		changes, err := fields.Changes(o.Before, o.After, fields.Mask{})
 		if err != nil {
 			t.Fatal(err)
 		}

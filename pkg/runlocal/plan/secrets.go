@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // HideSecrets hides what two versions of an object must not show: the values of Secrets, of which it can only be seen
@@ -21,5 +21,5 @@ func HideSecrets(before, after *unstructured.Unstructured) {
 		}
 		obj.SetAnnotations(annotations)
 	}
-	inspect.MaskObjects(before, after)
+	fields.MaskObjects(before, after)
 }

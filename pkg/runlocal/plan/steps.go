@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -261,7 +261,7 @@ func (p *Planner) addWrite(steps map[trace.ReconcileID]*Step, by trace.Reconcile
 	p.objects.add(w, before, after)
 	p.states.add(before, after)
 	p.noteProgress(after)
-	changes, err := inspect.Changes(before, after, inspect.Mask{})
+	changes, err := fields.Changes(before, after, fields.Mask{})
 	if err != nil || step == nil {
 		return // it is no object of any API, or a simulated node reports its condition
 	}
@@ -399,7 +399,7 @@ func (o *objects) changed() []Object {
 			continue
 		}
 		if obj.Before != nil && obj.After != nil {
-			changes, err := inspect.Changes(obj.Before, obj.After, inspect.Mask{})
+			changes, err := fields.Changes(obj.Before, obj.After, fields.Mask{})
 			if err == nil && len(changes) == 0 {
 				continue
 			}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 )
 
@@ -133,12 +133,12 @@ func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 func (a *answer) version() uint64 { return snapshot.VersionNumber(a.meta.ResourceVersion) }
 
 // created returns the fields of an object that was created, without the metadata and status that the server sets.
-func (a *answer) created() []inspect.Change {
+func (a *answer) created() []fields.Change {
 	obj, err := a.object()
 	if err != nil {
 		return errorChange(err)
 	}
-	var out []inspect.Change
+	var out []fields.Change
 	for _, c := range compare(nil, obj) {
 		if !strings.HasPrefix(c.Path, "metadata.") && !strings.HasPrefix(c.Path, "status.") {
 			out = append(out, c)

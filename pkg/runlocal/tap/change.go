@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -20,8 +20,8 @@ func asObject(obj any) runtime.Object {
 
 // compare returns the differences, without values that must not be shown: a trace goes to terminals, files and other
 // people. An error is a difference without a path; only objects of no API have it.
-func compare(old, updated runtime.Object) []inspect.Change {
-	changes, err := inspect.Changes(old, updated, inspect.Mask{})
+func compare(old, updated runtime.Object) []fields.Change {
+	changes, err := fields.Changes(old, updated, fields.Mask{})
 	if err != nil {
 		return errorChange(err)
 	}
@@ -29,18 +29,18 @@ func compare(old, updated runtime.Object) []inspect.Change {
 }
 
 // errorChange returns why there are no differences in their place.
-func errorChange(err error) []inspect.Change {
-	return []inspect.Change{inspect.Mask{}.Change("", nil, err.Error())}
+func errorChange(err error) []fields.Change {
+	return []fields.Change{fields.Mask{}.Change("", nil, err.Error())}
 }
 
 // changeOf returns the difference of two versions of an object, which is computed on first use. Objects in an informer
 // are never changed.
 func changeOf(old, updated runtime.Object) *trace.Change {
-	return trace.ChangeFrom(func() []inspect.Change { return compare(old, updated) })
+	return trace.ChangeFrom(func() []fields.Change { return compare(old, updated) })
 }
 
 // compareSeen returns the differences of two versions of an object that the session has seen.
-func compareSeen(before, after seenObject) []inspect.Change {
+func compareSeen(before, after seenObject) []fields.Change {
 	var objects [2]runtime.Object
 	for n, k := range []seenObject{before, after} {
 		obj, err := k.object()

@@ -11,7 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/internal/apirequest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -156,10 +156,10 @@ func (c *call) succeeded(a *answer) {
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
 	switch {
 	case r.Verb == "create":
-		r.Change = trace.ChangeFrom(func() []inspect.Change { return a.created() })
+		r.Change = trace.ChangeFrom(func() []fields.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
 		before := c.before
-		r.Change = trace.ChangeFrom(func() []inspect.Change { return compareSeen(before, a) })
+		r.Change = trace.ChangeFrom(func() []fields.Change { return compareSeen(before, a) })
 	}
 	// The object is kept to be compared with later versions, which metadata only cannot be.
 	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") {

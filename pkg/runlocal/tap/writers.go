@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -134,7 +134,7 @@ func creator(fields []metav1.ManagedFieldsEntry) string {
 
 // changer returns the manager that owns a field that has changed: of several the one that wrote last; of several in one
 // second, the one that owns most of the changes.
-func changer(fields []metav1.ManagedFieldsEntry, changes []inspect.Change) string {
+func changer(fields []metav1.ManagedFieldsEntry, changes []fields.Change) string {
 	var best metav1.ManagedFieldsEntry
 	most := 0
 	for _, f := range fields {
@@ -159,7 +159,7 @@ func written(f metav1.ManagedFieldsEntry) time.Time {
 }
 
 // owned counts the changes to a value whose field is owned.
-func owned(fields *metav1.FieldsV1, changes []inspect.Change) int {
+func owned(fields *metav1.FieldsV1, changes []fields.Change) int {
 	var tree fieldTree
 	if json.Unmarshal(fields.GetRawBytes(), &tree) != nil {
 		return 0
@@ -210,7 +210,7 @@ func (s step) in(t fieldTree) (fieldTree, bool) {
 	return nil, false
 }
 
-// pathOf parses the path of an inspect.Change: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
+// pathOf parses the path of a fields.Change: "spec.containers[name=web].image", "metadata.annotations[a.b/c]".
 func pathOf(path string) []step {
 	var out []step
 	for path != "" {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -27,17 +27,17 @@ func managed(manager, subresource string, second int, fields string) metav1.Mana
 func TestChanger(t *testing.T) {
 	const replicas, image = `{"f:spec":{"f:replicas":{}}}`, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{}}}}}}}`
 	const both = `{"f:spec":{"f:replicas":{},"f:template":{}}}`
-	set := func(paths ...string) []inspect.Change {
-		var out []inspect.Change
+	set := func(paths ...string) []fields.Change {
+		var out []fields.Change
 		for _, p := range paths {
-			out = append(out, inspect.Change{Path: p, Old: int64(1), New: int64(2)})
+			out = append(out, fields.Change{Path: p, Old: int64(1), New: int64(2)})
 		}
 		return out
 	}
 	for _, test := range []struct {
 		reason  string
 		fields  []metav1.ManagedFieldsEntry
-		changes []inspect.Change
+		changes []fields.Change
 		want    string
 	}{
 		{"the owner of the field", []metav1.ManagedFieldsEntry{managed("flux", "", 1, replicas),
@@ -57,7 +57,7 @@ func TestChanger(t *testing.T) {
 		{"a name with dots", []metav1.ManagedFieldsEntry{managed("flux", "", 5,
 			`{"f:metadata":{"f:annotations":{".":{},"f:example.com/a.b":{}}}}`)}, set("metadata.annotations[example.com/a.b]"), "flux"},
 		{"who removes a field owns it no more", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)},
-			[]inspect.Change{{Path: "spec.replicas", Old: int64(1)}}, ""},
+			[]fields.Change{{Path: "spec.replicas", Old: int64(1)}}, ""},
 		{"fields without an owner", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas)},
 			set("metadata.generation", "metadata.deletionTimestamp"), ""},
 		{"a status, by who wrote it", []metav1.ManagedFieldsEntry{managed("kubectl", "", 5, replicas),

@@ -4,23 +4,23 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Change is the difference of two versions of an object, which is computed on first use.
 type Change struct {
-	fields func() []inspect.Change
+	fields func() []fields.Change
 }
 
 // ChangeFrom returns a Change whose fields are the result of compare, which is called at most once, and only if they
 // are read: most changes are never read. compare must not depend on anything that changes later.
-func ChangeFrom(compare func() []inspect.Change) *Change {
+func ChangeFrom(compare func() []fields.Change) *Change {
 	return &Change{fields: sync.OnceValue(compare)}
 }
 
 // Fields returns the fields that differ, sorted by path. It may be called concurrently, and returns nil for a nil
 // Change.
-func (c *Change) Fields() []inspect.Change {
+func (c *Change) Fields() []fields.Change {
 	if c == nil {
 		return nil
 	}
@@ -37,11 +37,11 @@ func (c *Change) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (c *Change) UnmarshalJSON(b []byte) error {
-	var fields []inspect.Change
-	if err := json.Unmarshal(b, &fields); err != nil {
+	var changes []fields.Change
+	if err := json.Unmarshal(b, &changes); err != nil {
 		return err
 	}
-	c.fields = func() []inspect.Change { return fields }
+	c.fields = func() []fields.Change { return changes }
 	return nil
 }
 

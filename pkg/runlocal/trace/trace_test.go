@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 )
 
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var at = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 
 func changed(path string) *Change {
-	return ChangeFrom(func() []inspect.Change { return []inspect.Change{{Path: path, Old: int64(0), New: int64(3)}} })
+	return ChangeFrom(func() []fields.Change { return []fields.Change{{Path: path, Old: int64(0), New: int64(3)}} })
 }
 
 // events is one of each type, with all that it can contain.
@@ -69,7 +69,7 @@ var equal = cmp.Options{
 }
 
 // numbers lets JSON turn integers into floats.
-var numbers = cmp.FilterValues(func(a, b any) bool { return true }, cmp.Comparer(func(a, b inspect.Change) bool {
+var numbers = cmp.FilterValues(func(a, b any) bool { return true }, cmp.Comparer(func(a, b fields.Change) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return bytes.Equal(x, y)
@@ -354,7 +354,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 // TestChangeIsComparedOnce: most changes are never looked at, and none twice.
 func TestChangeIsComparedOnce(t *testing.T) {
 	n := 0
-	c := ChangeFrom(func() []inspect.Change { n++; return nil })
+	c := ChangeFrom(func() []fields.Change { n++; return nil })
 	if n != 0 {
 		t.Error("compared before the fields were read")
 	}
@@ -372,7 +372,7 @@ func TestChangeIsComparedOnce(t *testing.T) {
 // TestFollowsItsSchema checks events of all types, and one of a write that changed nothing, against
 // docs/trace.schema.json.
 func TestFollowsItsSchema(t *testing.T) {
-	unchanged := &Request{Verb: "patch", Code: 200, Change: ChangeFrom(func() []inspect.Change { return nil })}
+	unchanged := &Request{Verb: "patch", Code: 200, Change: ChangeFrom(func() []fields.Change { return nil })}
 	var out bytes.Buffer
 	w := NewWriter(&out)
 	for _, e := range append(events(), &Event{Seq: 100, Time: at, Controller: "job", Detail: unchanged}) {

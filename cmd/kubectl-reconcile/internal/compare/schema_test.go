@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -25,13 +25,13 @@ func TestSchemas(t *testing.T) {
 			"compare.Verb": schematest.Enum(compare.VerbCreate, compare.VerbUpdate, compare.VerbUpdateStatus,
 				compare.VerbDelete),
 		},
-		As: map[string]any{"trace.Change": []inspect.Change{}, "trace.Manager": ""},
+		As: map[string]any{"trace.Change": []fields.Change{}, "trace.Manager": ""},
 		Fields: map[string]schematest.Schema{
 			"document.Kind": {"const": documentKind},
 			"Change.Old":    {}, // any JSON value
 			"Change.New":    {},
 		},
-		Sources: []string{".", pkg + "runlocal/compare", pkg + "runlocal/trace", pkg + "inspect"},
+		Sources: []string{".", pkg + "runlocal/compare", pkg + "runlocal/trace", pkg + "inspect/fields"},
 	}
 	g.Compare(t, "../../../../docs/replay-comparison.schema.json",
 		"What kubectl reconcile replay prints with --controller, or with --serve -- COMMAND, and -o json or -o yaml", *update,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -159,7 +159,7 @@ func (t *text) other(d *compare.Difference) {
 // maxValue bounds a value of a field, in runes.
 const maxValue = 200
 
-func fieldText(f inspect.Change) string { return render.Cut(render.Escape(f.String()), maxValue) }
+func fieldText(f fields.Change) string { return render.Cut(render.Escape(f.String()), maxValue) }
 
 // list writes the writes of one sort.
 func (t *text) list(word string, writes []compare.Write) {

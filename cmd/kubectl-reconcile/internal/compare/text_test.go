@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -34,13 +34,13 @@ func TestText(t *testing.T) {
 						Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC),
 					},
 					Replayed: compare.Write{Verb: compare.VerbCreate, Object: pod(""), Causes: watched},
-					Fields: []inspect.Change{
+					Fields: []fields.Change{
 						{Path: "spec.containers[name=c].image", Old: "a\x1b[31m", New: "b"},
 					},
 				},
 				Missing: []compare.Write{{Verb: compare.VerbDelete, Object: pod("web-1-fghij"), Record: 8}},
 				Extra: []compare.Write{{
-					Verb: compare.VerbUpdateStatus, Object: pod("x"), Changes: []inspect.Change{
+					Verb: compare.VerbUpdateStatus, Object: pod("x"), Changes: []fields.Change{
 						{Path: "status.replicas", Old: int64(1), New: int64(2)},
 					},
 				}},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // Targets completes arguments as kubectl get takes them: TYPE[,TYPE…], then NAMEs that are not given yet; or TYPE/NAME.
@@ -126,7 +126,7 @@ func Fields(ctx context.Context, from Source, namespace string, args []string, t
 	if obj == nil {
 		return nil
 	}
-	return inspect.CompletePath(typed, obj)
+	return fields.CompletePath(typed, obj)
 }
 
 // without returns the words, in place, without those that have been given.

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
@@ -316,7 +316,7 @@ func (c *comparison) changesText(found *compared, obj *plan.Object) string {
 	if obj.Verb() == plan.Delete {
 		return ""
 	}
-	changes, err := inspect.Changes(obj.Before, obj.After, inspect.Mask{})
+	changes, err := fields.Changes(obj.Before, obj.After, fields.Mask{})
 	switch {
 	case err != nil:
 		return ""

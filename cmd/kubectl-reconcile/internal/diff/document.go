@@ -3,7 +3,7 @@ package diff
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
@@ -156,7 +156,7 @@ func (o *Options) objectDocument(obj *plan.Object) v1alpha1.PlanObject {
 	if before != nil {
 		before = o.shownObject(before)
 	}
-	changes, err := inspect.Changes(before, o.shownObject(obj.After), inspect.Mask{})
+	changes, err := fields.Changes(before, o.shownObject(obj.After), fields.Mask{})
 	if err == nil { // it is no error for objects of JSON
 		out.Changes = changes
 	}

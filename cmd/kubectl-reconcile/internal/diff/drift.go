@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 )
 
@@ -77,8 +78,8 @@ func unseenText(u drift.Unseen) string {
 
 // setFieldText spells a field that someone has set against what is wanted.
 func setFieldText(f drift.SetField) string {
-	change := inspect.Mask{Kind: f.Object.GroupVersionKind().GroupKind()}.Change(f.Path, f.Wanted, f.Actual)
-	text := render.Changes([]inspect.Change{change}, render.ChangesOptions{All: true})
+	change := fields.Mask{Kind: f.Object.GroupVersionKind().GroupKind()}.Change(f.Path, f.Wanted, f.Actual)
+	text := render.Changes([]fields.Change{change}, render.ChangesOptions{All: true})
 	if text == "" {
 		text = f.Path
 	}
@@ -103,7 +104,7 @@ func countText(c drift.Count) string {
 }
 
 // writerText says who wrote and when; empty if that is not known.
-func writerText(how string, w *inspect.Writer) string {
+func writerText(how string, w *fields.Writer) string {
 	if w == nil || w.Manager == "" {
 		return ""
 	}

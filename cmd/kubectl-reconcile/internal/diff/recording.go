@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -208,7 +208,7 @@ func (o *Options) moveBack(made *madePlan) error {
 }
 
 // moveChanges moves the times among the values of changes.
-func moveChanges(changes []inspect.Change, by time.Duration) error {
+func moveChanges(changes []fields.Change, by time.Duration) error {
 	for i := range changes {
 		c := &changes[i]
 		field := c.Path[strings.LastIndex(c.Path, ".")+1:]

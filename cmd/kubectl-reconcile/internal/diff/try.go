@@ -15,8 +15,8 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
@@ -109,7 +109,7 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 		t.newNamespace = true
 		return t, nil
 	}
-	if inspect.IsSecret(t.after) {
+	if fields.IsSecret(t.after) {
 		o.secrets.Hide(t.after.Object)
 	}
 	return t, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -88,7 +88,7 @@ func TestRequests(t *testing.T) {
 			"  create   Pod web-0  201  1ms\n  decided  half way\n  create   Pod web-1  201  1ms\n", "the order is kept"},
 		{"subresource", Normal, []trace.Detail{request("update", "Deployment", "web", 200, func(r *trace.Request) { r.Subresource = "status" })}, "  update   Deployment web/status  200  1ms\n", "a status is written by itself"},
 		{"change", Normal, []trace.Detail{request("update", "Deployment", "web", 200, func(r *trace.Request) {
-			r.Change = changed(inspect.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})
+			r.Change = changed(fields.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})
 		})}, "  update   Deployment web  200  1ms  spec.replicas: 1 -> 2\n", "what the write changed"},
 		{"no kind", Normal, []trace.Detail{request("update", "", "x", 404, func(r *trace.Request) { r.Resource, r.Message = "widgets", "not found" })}, "  update   widgets x  404  1ms  not found\n", "the resource is shown if the kind is not known"},
 		{"forbidden", Normal, []trace.Detail{pod("web-0", refused(`pods "web-0" is forbidden: exceeded quota: q`))}, "  create   Pod web-0  403  1ms  exceeded quota: q\n", "the request before it names the object"},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -202,15 +202,15 @@ func story() []*trace.Event {
 			Type: "Normal", Reason: "SuccessfulCreate", Message: "Created pod: web-5fc9f4bf66-aaaaa", Regarding: replicaSet,
 		}}),
 		second(&trace.Request{Verb: "update", Object: replicaSet, Subresource: "status", Code: 200, Latency: trace.Duration(600 * time.Microsecond), Change: changed(
-			inspect.Change{Path: "status.fullyLabeledReplicas", New: int64(3)}, inspect.Change{Path: "status.observedGeneration", Old: int64(0), New: int64(1)},
-			inspect.Change{Path: "status.replicas", Old: int64(0), New: int64(3)}, inspect.Change{Path: "status.terminatingReplicas", New: int64(0)}, inspect.Change{Path: "status.z", New: int64(0)},
+			fields.Change{Path: "status.fullyLabeledReplicas", New: int64(3)}, fields.Change{Path: "status.observedGeneration", Old: int64(0), New: int64(1)},
+			fields.Change{Path: "status.replicas", Old: int64(0), New: int64(3)}, fields.Change{Path: "status.terminatingReplicas", New: int64(0)}, fields.Change{Path: "status.z", New: int64(0)},
 		)}),
 		second(&trace.End{Outcome: trace.Done, Writes: 4, Duration: trace.Duration(3900 * time.Microsecond)}),
 		aside(&trace.Start{}),
 		aside(&trace.End{Outcome: trace.Done}),
 		third(&trace.Start{Causes: []trace.Cause{
 			{Type: trace.CauseRetry, Retry: 1, Reconcile: 1, Delay: trace.Duration(5 * time.Millisecond), Handler: "handleErr"},
-			{Type: trace.CauseWatch, Handler: "updateReplicaSet", Watch: &trace.Watch{Event: trace.Modified, Object: replicaSet, ResourceVersion: "19", WrittenBy: 2, Change: changed(inspect.Change{Path: "status.replicas", Old: int64(0), New: int64(3)})}},
+			{Type: trace.CauseWatch, Handler: "updateReplicaSet", Watch: &trace.Watch{Event: trace.Modified, Object: replicaSet, ResourceVersion: "19", WrittenBy: 2, Change: changed(fields.Change{Path: "status.replicas", Old: int64(0), New: int64(3)})}},
 		}}),
 		third(&trace.Log{Level: 5, Message: "Calculated", Error: "never mind"}),
 		third(&trace.Request{Verb: "patch", Object: deployment, Message: "connection refused"}),
@@ -233,8 +233,8 @@ func podCreate(suffix string) *trace.Request {
 	}
 }
 
-func changed(fields ...inspect.Change) *trace.Change {
-	return trace.ChangeFrom(func() []inspect.Change { return fields })
+func changed(fields ...fields.Change) *trace.Change {
+	return trace.ChangeFrom(func() []fields.Change { return fields })
 }
 
 // podDeletion returns the request that deletes a pod.

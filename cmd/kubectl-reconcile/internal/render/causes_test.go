@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -19,9 +19,9 @@ func TestCauses(t *testing.T) {
 		return trace.Cause{Type: trace.CauseWatch, Handler: "updatePod", Watch: &w}
 	}
 	fields := func(n int) *trace.Change {
-		var out []inspect.Change
+		var out []fields.Change
 		for i := range n {
-			out = append(out, inspect.Change{Path: fmt.Sprintf("status.f%d", i), New: int64(i)})
+			out = append(out, fields.Change{Path: fmt.Sprintf("status.f%d", i), New: int64(i)})
 		}
 		return changed(out...)
 	}
@@ -50,7 +50,7 @@ func TestCauses(t *testing.T) {
 		{"written by", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12})}}, "because  DELETED Pod web-1 v7, seen by updatePod", "a trace of another program may lack the writer"},
 		{"written by one of another controller", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12, Writer: "kubelet"})}}, "because  DELETED Pod web-1 v7, seen by updatePod   written by kubelet", "whose reconcile has no block"},
 		{"written by one of another controller, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12, Writer: "kubelet"})}}, "because  DELETED Pod web-1 v7, seen by updatePod   written by kubelet #12", "here it has one"},
-		{"written from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Manager: manager("flux"), Change: changed(inspect.Change{Path: "metadata.generation", Old: int64(1), New: int64(2)}, inspect.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})})}}, "because  MODIFIED Pod web-1 v7 (spec.replicas: 1 -> 2 by flux), seen by updatePod", "who did what"},
+		{"written from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Manager: manager("flux"), Change: changed(fields.Change{Path: "metadata.generation", Old: int64(1), New: int64(2)}, fields.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})})}}, "because  MODIFIED Pod web-1 v7 (spec.replicas: 1 -> 2 by flux), seen by updatePod", "who did what"},
 		{"created from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added, Manager: manager("fl\x1bux")})}}, "because  ADDED Pod web-1 v7 by fl^[ux, seen by updatePod", "any client may choose the name of its manager"},
 		{"modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(1)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0), seen by updatePod", "what changed"},
 		{"much modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, 2 more), seen by updatePod", "three fields are shown"},
@@ -92,7 +92,7 @@ func TestCausesPointAtBlocks(t *testing.T) {
 	set := func(event trace.WatchType, by trace.ReconcileID) trace.Cause {
 		return trace.Cause{Type: trace.CauseWatch, Watch: &trace.Watch{
 			Event: event, Object: trace.Object{Kind: "ReplicaSet", Name: "web-1"}, ResourceVersion: "7", WrittenBy: by, Writer: "deployment",
-			Change: changed(inspect.Change{Path: "status.replicas", Old: int64(0), New: int64(3)}),
+			Change: changed(fields.Change{Path: "status.replicas", Old: int64(0), New: int64(3)}),
 		}}
 	}
 	retry := func(n int, of trace.ReconcileID) trace.Cause {

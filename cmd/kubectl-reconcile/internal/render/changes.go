@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // ignoredFields are never shown: they change whenever something else does.
@@ -35,7 +35,7 @@ type ChangesOptions struct {
 // given. If all changes are in the status, paths lose that prefix. Of a condition its status and reason are shown;
 // another entry of a list that was added or removed is one change. The result is safe for a terminal, and empty if
 // nothing is to be shown.
-func Changes(changes []inspect.Change, o ChangesOptions) string {
+func Changes(changes []fields.Change, o ChangesOptions) string {
 	all := ChangeTexts(changes, o)
 	if o.Limit > 0 && len(all) > o.Limit {
 		all = append(all[:o.Limit], fmt.Sprintf("%d more", len(all)-o.Limit))
@@ -44,8 +44,8 @@ func Changes(changes []inspect.Change, o ChangesOptions) string {
 }
 
 // ChangeTexts returns the texts that Changes joins, whatever their number.
-func ChangeTexts(changes []inspect.Change, o ChangesOptions) []string {
-	shown := slices.DeleteFunc(slices.Clone(changes), func(c inspect.Change) bool {
+func ChangeTexts(changes []fields.Change, o ChangesOptions) []string {
+	shown := slices.DeleteFunc(slices.Clone(changes), func(c fields.Change) bool {
 		return !o.All && bookkeeping.MatchString(c.Path) ||
 			slices.ContainsFunc(ignoredFields, func(s string) bool { return strings.Contains(c.Path, s) })
 	})
@@ -112,8 +112,8 @@ func rankOf(path string) int {
 const statusPrefix = "status."
 
 // commonPrefix returns the prefix of a status if nothing else has changed, else nothing.
-func commonPrefix(changes []inspect.Change) string {
-	if slices.ContainsFunc(changes, func(c inspect.Change) bool { return !strings.HasPrefix(c.Path, statusPrefix) }) {
+func commonPrefix(changes []fields.Change) string {
+	if slices.ContainsFunc(changes, func(c fields.Change) bool { return !strings.HasPrefix(c.Path, statusPrefix) }) {
 		return ""
 	}
 	return statusPrefix
@@ -124,13 +124,13 @@ var entryPath = regexp.MustCompile(`^(.*?)\[([A-Za-z]+)=([^\]]*)\]`)
 // addedOrRemovedEntry returns the entry of a list that a path leads into if the whole entry was added or removed,
 // which its merge key shows: its name, such as "containerStatuses[web]", and "new" or "removed"; else both are empty.
 // An autoscaler without metrics writes an entry whose key is empty: "currentMetrics[]".
-func addedOrRemovedEntry(changes []inspect.Change, path string) (name, change string) {
+func addedOrRemovedEntry(changes []fields.Change, path string) (name, change string) {
 	m := entryPath.FindStringSubmatch(path)
 	if m == nil {
 		return "", ""
 	}
 	key := m[0] + "." + m[2]
-	n := slices.IndexFunc(changes, func(c inspect.Change) bool { return c.Path == key })
+	n := slices.IndexFunc(changes, func(c fields.Change) bool { return c.Path == key })
 	switch {
 	case n >= 0 && changes[n].Old == nil:
 		change = "new"
@@ -151,7 +151,7 @@ type conditionChange struct {
 }
 
 // add notes the change of a field of the condition.
-func (c *conditionChange) add(field string, change inspect.Change) {
+func (c *conditionChange) add(field string, change fields.Change) {
 	text, _ := change.New.(string)
 	switch field {
 	case "status":
@@ -179,7 +179,7 @@ func (c *conditionChange) text() string {
 }
 
 // fieldText writes the change of one field.
-func fieldText(path string, c inspect.Change) string {
+func fieldText(path string, c fields.Change) string {
 	switch {
 	case c.Old == nil:
 		return Escape(path + ": " + valueText(c.New))

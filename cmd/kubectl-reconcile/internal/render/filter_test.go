@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -20,7 +20,7 @@ func dryWrite(verb, name string, replicas int) *trace.Request {
 	return &trace.Request{
 		Verb: verb, Code: 200, DryRun: true,
 		Object: trace.Object{Group: "apps", Resource: "replicasets", Kind: "ReplicaSet", Namespace: "default", Name: name},
-		Change: trace.ChangeFrom(func() []inspect.Change { return []inspect.Change{{Path: "spec.replicas", New: replicas}} }),
+		Change: trace.ChangeFrom(func() []fields.Change { return []fields.Change{{Path: "spec.replicas", New: replicas}} }),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -97,7 +97,7 @@ func (b *Blocks) note(group []*trace.Event, r *trace.Request) string {
 }
 
 // CreatedReplicas returns the one field that is shown of a created object, spec.replicas; empty if it has none.
-func CreatedReplicas(changes []inspect.Change) string {
+func CreatedReplicas(changes []fields.Change) string {
 	for _, c := range changes {
 		if c.Path == "spec.replicas" {
 			return fieldText("replicas", c)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // StatusRow is an object in the table of `status`. Its texts are escaped when written.
@@ -22,7 +23,7 @@ type StatusRow struct {
 	Created, Now           time.Time
 	inspect.Report
 	// Writer wrote to the object last; nil if that is not known.
-	Writer *inspect.Writer
+	Writer *fields.Writer
 	// Gone is true if the object was deleted.
 	Gone bool
 }
@@ -258,7 +259,7 @@ func (r *StatusRow) writer() []Cell {
 }
 
 // WriterText returns the field manager that wrote to an object, and the subresource if it wrote to one.
-func WriterText(w *inspect.Writer) string {
+func WriterText(w *fields.Writer) string {
 	if w.Subresource == "" {
 		return w.Manager
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 func statusNow() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
@@ -29,7 +30,7 @@ func webRow() StatusRow {
 			},
 			Since: ago(12 * time.Minute),
 		},
-		Writer: &inspect.Writer{Manager: "kube-controller-manager", Subresource: "status", Time: ago(time.Minute)},
+		Writer: &fields.Writer{Manager: "kube-controller-manager", Subresource: "status", Time: ago(time.Minute)},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
 
@@ -179,12 +179,12 @@ func setTexts(c *timeline.ObjectChange, whole bool) []string {
 
 // fieldDetails returns the fields that changed; without -v only those that matter to most. Of a status the first two
 // tell most: what is ready and available.
-func (p *printer) fieldDetails(fields []inspect.Change) []detail {
+func (p *printer) fieldDetails(changes []fields.Change) []detail {
 	if p.verbose || p.allFields {
-		return ranked(render.ChangeTexts(fields, render.ChangesOptions{All: true}), len(fields))
+		return ranked(render.ChangeTexts(changes, render.ChangesOptions{All: true}), len(changes))
 	}
-	var shown, wanted, others []inspect.Change
-	for _, f := range fields {
+	var shown, wanted, others []fields.Change
+	for _, f := range changes {
 		switch {
 		case detailFields.MatchString(f.Path):
 		case followingFields.MatchString(f.Path):
@@ -272,12 +272,12 @@ func containerText(c timeline.ContainerChange) string {
 
 // otherFields returns the fields of a change that have no words of their own. Of a condition whose status or reason did
 // not change, it keeps the message.
-func otherFields(c *timeline.ObjectChange) []inspect.Change {
+func otherFields(c *timeline.ObjectChange) []fields.Change {
 	flipped := map[string]bool{}
 	for _, one := range c.Conditions {
 		flipped[one.Type] = true
 	}
-	var out []inspect.Change
+	var out []fields.Change
 	for _, f := range c.Fields {
 		m := condition.FindStringSubmatch(f.Path)
 		if namedFields.MatchString(f.Path) || m != nil && flipped[m[1]] {

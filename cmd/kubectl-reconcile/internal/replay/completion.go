@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/complete"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -32,7 +32,7 @@ func (f *narrowFlags) complete(cmd *cobra.Command) {
 	cli.CompleteList(cmd, "writer", writers)
 	cli.CompleteList(cmd, "manager", writers)
 	cli.Complete(cmd, "field", offer(func(ctx context.Context, from *moment.Source, typed string) []string {
-		return inspect.CompletePath(typed, from.ObjectsOf(ctx, f.selects)...)
+		return fields.CompletePath(typed, from.ObjectsOf(ctx, f.selects)...)
 	}))
 	cli.CompleteInOrder(cmd, "since", offerMoments)
 	cli.CompleteInOrder(cmd, "until", offerMoments)

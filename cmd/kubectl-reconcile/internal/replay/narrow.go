@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -77,7 +77,7 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 		return out, err
 	}
 	for _, text := range f.fields {
-		path, err := inspect.ParseFieldPath(text)
+		path, err := fields.ParsePath(text)
 		if err != nil {
 			return out, cli.WithHint(fmt.Errorf("--field: %w", err),
 				"for example spec.replicas, spec.template.spec.containers[web].image or "+

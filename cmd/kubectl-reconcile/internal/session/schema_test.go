@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -79,7 +79,7 @@ func TestSchemas(t *testing.T) {
 				trace.CauseOther),
 			"trace.Outcome": schematest.Enum(trace.Done, trace.Failed, trace.GaveUp, trace.Panicked),
 		},
-		As: map[string]any{"trace.Change": []inspect.Change{}, "trace.Manager": ""},
+		As: map[string]any{"trace.Change": []fields.Change{}, "trace.Manager": ""},
 		Fields: map[string]schematest.Schema{
 			"header.Kind": {"const": trace.Kind},
 			"header.Seq":  described(schematest.Schema{"type": "integer", "minimum": 1}, "The number of the event, without gaps."),
@@ -105,7 +105,7 @@ func TestSchemas(t *testing.T) {
 				runlocal.OutcomeFailed),
 		},
 		Sources: []string{
-			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "inspect", pkg + "inspect/cluster",
+			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "inspect/fields", pkg + "inspect/cluster",
 		},
 	}
 	g.Compare(t, "../../../../docs/trace.schema.json",

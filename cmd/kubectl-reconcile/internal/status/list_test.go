@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 )
@@ -138,7 +139,7 @@ func TestStatusJSON(t *testing.T) {
 func TestStatusFollowsItsSchema(t *testing.T) {
 	item := itemOf("shop", "a", inspect.Failed, true)
 	item.Object.APIVersion, item.Object.Kind, item.Drift.State, item.JudgedBy = "example.com/v1", "Widget", inspect.Behind, inspect.Generic
-	item.LastWriter, item.Problems = &inspect.Writer{Manager: "kubelet"}, []string{"the generation is text"}
+	item.LastWriter, item.Problems = &fields.Writer{Manager: "kubelet"}, []string{"the generation is text"}
 	list := newStatusList([]statusItem{item}, []cluster.Incomplete{{Version: "v1", Resource: "secrets", Reason: cluster.ReasonForbidden}})
 	event := v1alpha1.StatusEvent{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.StatusEventKind, Type: "ADDED", Item: item.StatusItem}
 	for _, tt := range []struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -27,7 +28,7 @@ func rich(g *testTree) *ownertree.Branch {
 	pod := g.object("Pod/web-1", status(inspect.Failed, "0/1", "CrashLoopBackOff: exit 1"), deleting("example.com/a"), withOwner(ownertree.OwnerMissing, deletedOutcome),
 		func(g *testTree, b *ownertree.Branch, f *treestatus.Facts) {
 			f.Message, f.Since, f.Problems = "back-off", &metav1.Time{Time: treeTime}, []string{"status is no map"}
-			f.Writer = &inspect.Writer{Manager: "kubelet", Operation: "Update", Subresource: "status", Time: f.Since}
+			f.Writer = &fields.Writer{Manager: "kubelet", Operation: "Update", Subresource: "status", Time: f.Since}
 			f.Containers = []inspect.Container{{Name: "main", Type: inspect.MainContainer, Image: "nginx", State: "waiting", Reason: "CrashLoopBackOff", Message: "m", ExitCode: &code, LastReason: "Error", Restarts: 3}}
 			b.Node.Owners[0].Controller, b.Node.Owners[0].BlockOwnerDeletion, b.Node.Owners[0].Detail = &controller, &controller, "gone"
 			b.Truncated = 2

@@ -17,8 +17,8 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
 
@@ -29,8 +29,8 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 	if err != nil {
 		return q.explain(ctx, err)
 	}
-	field, err := inspect.FieldOwners(obj, o.field)
-	if missing := (*inspect.FieldError)(nil); errors.As(err, &missing) {
+	field, err := fields.Owners(obj, o.field)
+	if missing := (*fields.PathError)(nil); errors.As(err, &missing) {
 		return q.noField(missing)
 	} else if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 }
 
 // isSecret reports whether a field may hold data of a Secret: all do but a few, as annotations may have a copy of it.
-func isSecret(obj *unstructured.Unstructured, path inspect.FieldPath) bool {
-	if !inspect.IsSecret(obj) {
+func isSecret(obj *unstructured.Unstructured, path fields.Path) bool {
+	if !fields.IsSecret(obj) {
 		return false
 	}
 	shown := []string{"type", "immutable", "metadata.labels", "metadata.finalizers", "metadata.ownerReferences"}
@@ -71,7 +71,7 @@ func isSecret(obj *unstructured.Unstructured, path inspect.FieldPath) bool {
 }
 
 // noField is the error of a field that the object does not have.
-func (q *query) noField(missing *inspect.FieldError) error {
+func (q *query) noField(missing *fields.PathError) error {
 	err := fmt.Errorf("%s/%s: %w", q.target.Kind, q.target.Name, missing)
 	if len(missing.There) == 0 {
 		return err
@@ -118,16 +118,16 @@ func valueText(value any) string {
 }
 
 // ownerText describes one owner of a field.
-func (o *Options) ownerText(owner inspect.FieldOwner, index int, all []inspect.FieldOwner) string {
+func (o *Options) ownerText(owner fields.FieldOwner, index int, all []fields.FieldOwner) string {
 	whole := 0
 	for _, other := range all {
-		if other.Owns != inspect.OwnsPart {
+		if other.Owns != fields.OwnsPart {
 			whole++
 		}
 	}
 	verb := "set by"
 	switch {
-	case owner.Owns == inspect.OwnsPart:
+	case owner.Owns == fields.OwnsPart:
 		verb = "in part by"
 	case whole > 1 && index > 0:
 		verb = "also owned by"
@@ -139,17 +139,17 @@ func (o *Options) ownerText(owner inspect.FieldOwner, index int, all []inspect.F
 		text += ", " + render.Age(o.clock.Now().Sub(owner.Time.Time)) + " ago or before"
 	}
 	switch owner.Owns {
-	case inspect.OwnsPart:
+	case fields.OwnsPart:
 		text += ": " + cli.Enumerate(owner.Fields)
-	case inspect.OwnsContaining:
+	case fields.OwnsContaining:
 		text += ", with all of " + owner.Fields[0]
-	case inspect.OwnsField:
+	case fields.OwnsField:
 	}
 	return text
 }
 
 // throughText says through what a manager wrote.
-func throughText(w inspect.Writer) string {
+func throughText(w fields.Writer) string {
 	out := "by an update"
 	if w.Operation == "Apply" {
 		out = "by a server-side apply"
@@ -179,7 +179,7 @@ var appliers = []struct{ prefix, when string }{
 
 // setBack finds what would set the field again after another has changed it.
 func (q *query) setBack(
-	ctx context.Context, obj *unstructured.Unstructured, field inspect.FieldValue,
+	ctx context.Context, obj *unstructured.Unstructured, field fields.Value,
 ) []v1alpha1.SetBack {
 	var out []v1alpha1.SetBack
 	if field.Path == "spec.replicas" {
@@ -202,7 +202,7 @@ func (q *query) setBack(
 }
 
 // managersSetBack are the managers of a field that set it again, each once.
-func managersSetBack(field inspect.FieldValue) []v1alpha1.SetBack {
+func managersSetBack(field fields.Value) []v1alpha1.SetBack {
 	var out []v1alpha1.SetBack
 	for _, o := range field.Owners {
 		when := "it is a status, which it writes again when it reconciles"
@@ -218,7 +218,7 @@ func managersSetBack(field inspect.FieldValue) []v1alpha1.SetBack {
 }
 
 // applierSetsBack says when a manager applies a field again; empty if nothing is known of it.
-func applierSetsBack(w inspect.Writer) string {
+func applierSetsBack(w fields.Writer) string {
 	for _, a := range appliers {
 		applied := w.Operation == "Apply" || a.prefix != "kubectl"
 		if strings.HasPrefix(w.Manager, a.prefix) && applied && w.Subresource == "" {

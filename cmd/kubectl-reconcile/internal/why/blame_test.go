@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 )
 
@@ -16,8 +16,8 @@ func TestFieldBlameSchema(t *testing.T) {
 		doc := &v1alpha1.FieldBlame{
 			APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.FieldBlameKind, Field: "spec.x", Value: value,
 			Object: v1alpha1.ObjectRef{APIVersion: "v1", Kind: "X", Name: "x"},
-			Owners: []inspect.FieldOwner{{
-				Writer: inspect.Writer{Manager: "m", Operation: "Apply"}, Owns: inspect.OwnsField, Fields: []string{"spec.x"},
+			Owners: []fields.FieldOwner{{
+				Writer: fields.Writer{Manager: "m", Operation: "Apply"}, Owns: fields.OwnsField, Fields: []string{"spec.x"},
 			}},
 			SetBack: []v1alpha1.SetBack{{By: "m", When: "at its next apply"}},
 		}
@@ -35,7 +35,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"metadata.managedFields": true, "metadata.labelsx": true, "type": false, "metadata.labels": false,
 		"metadata.labels.app": false,
 	} {
-		path, err := inspect.ParseFieldPath(text)
+		path, err := fields.ParsePath(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +47,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 
 // TestManagersSetBack: a manager is named once, however many entries of managedFields it has.
 func TestManagersSetBack(t *testing.T) {
-	owner := func(manager, operation, subresource string) inspect.FieldOwner {
-		return inspect.FieldOwner{Writer: inspect.Writer{Manager: manager, Operation: operation, Subresource: subresource}}
+	owner := func(manager, operation, subresource string) fields.FieldOwner {
+		return fields.FieldOwner{Writer: fields.Writer{Manager: manager, Operation: operation, Subresource: subresource}}
 	}
 	const (
 		applied = "its next server-side apply sets it, or reports a conflict"
@@ -57,21 +57,21 @@ func TestManagersSetBack(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		path   string
-		owners []inspect.FieldOwner
+		owners []fields.FieldOwner
 		want   []v1alpha1.SetBack
 	}{
-		{"a known one, in two API versions", "spec.x", []inspect.FieldOwner{owner("argocd", "Apply", ""), owner("argocd", "Apply", "")},
+		{"a known one, in two API versions", "spec.x", []fields.FieldOwner{owner("argocd", "Apply", ""), owner("argocd", "Apply", "")},
 			[]v1alpha1.SetBack{{By: "argocd", When: "Argo CD sets it again when it syncs, at once with selfHeal"}}},
-		{"another that applies, too", "spec.x", []inspect.FieldOwner{owner("my", "Apply", ""), owner("my", "Apply", "")},
+		{"another that applies, too", "spec.x", []fields.FieldOwner{owner("my", "Apply", ""), owner("my", "Apply", "")},
 			[]v1alpha1.SetBack{{By: "my", When: applied}}},
-		{"a known one through a subresource", "spec.x", []inspect.FieldOwner{owner("helm", "Update", "scale")}, nil},
-		{"what it did otherwise counts", "spec.x", []inspect.FieldOwner{owner("my", "Update", ""), owner("my", "Apply", "")},
+		{"a known one through a subresource", "spec.x", []fields.FieldOwner{owner("helm", "Update", "scale")}, nil},
+		{"what it did otherwise counts", "spec.x", []fields.FieldOwner{owner("my", "Update", ""), owner("my", "Apply", "")},
 			[]v1alpha1.SetBack{{By: "my", When: applied}}},
-		{"kubectl edit sets nothing back", "spec.x", []inspect.FieldOwner{owner("kubectl-edit", "Update", "")}, nil},
-		{"a status", "status.x", []inspect.FieldOwner{owner("my", "Update", "status"), owner("my", "Update", ""), owner("b", "Update", "")},
+		{"kubectl edit sets nothing back", "spec.x", []fields.FieldOwner{owner("kubectl-edit", "Update", "")}, nil},
+		{"a status", "status.x", []fields.FieldOwner{owner("my", "Update", "status"), owner("my", "Update", ""), owner("b", "Update", "")},
 			[]v1alpha1.SetBack{{By: "my", When: status}, {By: "b", When: status}}},
 	} {
-		got := managersSetBack(inspect.FieldValue{Path: row.path, Owners: row.owners})
+		got := managersSetBack(fields.Value{Path: row.path, Owners: row.owners})
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}

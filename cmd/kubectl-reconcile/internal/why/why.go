@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 const whyExample = `  # Why is this Deployment not ready?
@@ -110,8 +110,8 @@ With --field it shows who set a field, when and how, who else owns it, and what 
 type Options struct {
 	connection *connect.Connection
 	named      connect.TargetArgs
-	field      inspect.FieldPath // nil without --field
-	try        string            // of tryValues
+	field      fields.Path // nil without --field
+	try        string      // of tryValues
 	watch      bool
 	timeout    time.Duration
 	output     string
@@ -157,7 +157,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}, nil
 }
 
-func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
+func (f *Flags) validate(named connect.TargetArgs) (fields.Path, error) {
 	if err := cli.CheckOutput(f.output, outputs, "text for people"); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (f *Flags) validate(named connect.TargetArgs) (inspect.FieldPath, error) {
 	case f.field == "":
 		return nil, nil
 	}
-	path, err := inspect.ParseFieldPath(f.field)
+	path, err := fields.ParsePath(f.field)
 	if err != nil {
 		return nil, cli.WithHint(err, "for example spec.replicas, or 'spec.template.spec.containers[name=web].image'")
 	}

@@ -1,4 +1,4 @@
-package inspect
+package fields
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ spec:
       - {name: web, image: "nginx:1", args: [a, b], ports: [{containerPort: 80, protocol: TCP}]}
 `
 
-func TestFieldOwners(t *testing.T) {
+func TestOwners(t *testing.T) {
 	for _, row := range []struct{ path, reason, value, owners string }{
 		{"spec.replicas", "two own it, the last writer first",
 			"3", "kube-controller-manager/scale Field [spec.replicas]; flux Field [spec.replicas]"},
@@ -110,11 +110,11 @@ func TestFieldOwners(t *testing.T) {
 		t.Run(row.path, func(t *testing.T) {
 			obj := fromYAML(t, owned)
 			before := obj.DeepCopy()
-			path, err := ParseFieldPath(row.path)
+			path, err := ParsePath(row.path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := FieldOwners(obj, path)
+			got, err := Owners(obj, path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func ownersText(owners []FieldOwner) string {
 	return out
 }
 
-func TestFieldErrors(t *testing.T) {
+func TestPathErrors(t *testing.T) {
 	obj := fromYAML(t, owned)
 	for _, row := range []struct{ path, reason, want string }{
 		{"spec.replica", "a misspelt field", "spec has no replica; replicas, selector, template"},
@@ -164,12 +164,12 @@ func TestFieldErrors(t *testing.T) {
 		{"spec.template.spec.containers[7]", "an index that is not there",
 			"spec.template.spec.containers has no [7]; [name=log], [name=web]"},
 	} {
-		path, err := ParseFieldPath(row.path)
+		path, err := ParsePath(row.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = FieldOwners(obj, path)
-		missing := (*FieldError)(nil)
+		_, err = Owners(obj, path)
+		missing := (*PathError)(nil)
 		if !errors.As(err, &missing) {
 			t.Errorf("%s: %v", row.reason, err)
 			continue
@@ -186,7 +186,7 @@ func TestFieldErrors(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", ".", "a..b", "a[", "a[]", "a]", "a[b]c", "[=", "a[b=c,d]", "a[=x"} {
-		if path, err := ParseFieldPath(bad); err == nil {
+		if path, err := ParsePath(bad); err == nil {
 			t.Errorf("%q is parsed as %q", bad, path)
 		}
 	}
@@ -194,7 +194,7 @@ func TestFieldErrors(t *testing.T) {
 
 // TestFieldsByManager: every field of a manager is found, and nothing of what cannot be read.
 func TestFieldsByManager(t *testing.T) {
-	got := FieldsByManager(fromYAML(t, owned))
+	got := ByManager(fromYAML(t, owned))
 	if len(got) != 5 {
 		t.Fatalf("%d managers", len(got))
 	}
@@ -213,17 +213,17 @@ func TestFieldsByManager(t *testing.T) {
 		t.Errorf("of fields that cannot be read: %q", got[4].Fields)
 	}
 	byArgo := func(w Writer) bool { return w.Manager == got[0].Manager }
-	if only := FieldsOfManagers(fromYAML(t, owned), byArgo); len(only) != 1 || only[0].Manager != got[0].Manager {
+	if only := OfManagers(fromYAML(t, owned), byArgo); len(only) != 1 || only[0].Manager != got[0].Manager {
 		t.Errorf("of %s only: %v", got[0].Manager, only)
 	}
-	if FieldsByManager((*unstructured.Unstructured)(nil)) != nil || FieldsByManager(nil) != nil {
+	if ByManager((*unstructured.Unstructured)(nil)) != nil || ByManager(nil) != nil {
 		t.Error("nil has managers")
 	}
 }
 
-// FuzzFieldOwners: whatever managedFields contain, nothing panics, every path that is listed is parsed again, and there
+// FuzzOwners: whatever managedFields contain, nothing panics, every path that is listed is parsed again, and there
 // are as many members as the library of the API server finds in what it accepts.
-func FuzzFieldOwners(f *testing.F) {
+func FuzzOwners(f *testing.F) {
 	text, err := json.Marshal(fromYAML(f, owned).Object)
 	if err != nil {
 		f.Fatal(err)
@@ -237,21 +237,26 @@ func FuzzFieldOwners(f *testing.F) {
 			t.Skip("no JSON object")
 		}
 		obj := &unstructured.Unstructured{Object: object}
-		if parsed, err := ParseFieldPath(path); err == nil {
-			again, err := ParseFieldPath(parsed.String())
+		if parsed, err := ParsePath(path); err == nil {
+			again, err := ParsePath(parsed.String())
 			if err == nil && again.String() != parsed.String() {
 				t.Errorf("%q is %q, and that is %q", path, parsed, again)
 			}
-			if _, err := FieldOwners(obj, parsed); err != nil && !errors.As(err, new(*FieldError)) {
+			if _, err := Owners(obj, parsed); err != nil && !errors.As(err, new(*PathError)) {
 				t.Errorf("%T", err)
 			}
 		}
-		for i, m := range fieldManagers(obj) {
+		Writers(obj)
+		LastStatusWriter(obj)
+		SpecWriters(obj)
+		LastSpecWrite(obj)
+		owning := slices.DeleteFunc(managers(obj), func(m manager) bool { return m.fields == nil })
+		for i, m := range owning {
 			raw, err := json.Marshal(m.fields)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fields := FieldsByManager(obj)[i].Fields
+			fields := ByManager(obj)[i].Fields
 			if !slices.IsSorted(fields) {
 				t.Errorf("not sorted: %q", fields)
 			}

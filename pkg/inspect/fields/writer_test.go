@@ -1,12 +1,21 @@
-package inspect
+package fields
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+func at(text string) *metav1.Time {
+	parsed, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return &metav1.Time{Time: parsed}
+}
 
 func TestLastWriter(t *testing.T) {
 	tests := []struct {
@@ -65,5 +74,61 @@ func TestLastWriterOfTyped(t *testing.T) {
 	}
 	if _, found := LastWriter(nil); found {
 		t.Error("nothing has a writer")
+	}
+}
+
+// TestWritersOfParts: who wrote the spec and the status, and when, also where an entry does not say it.
+func TestWritersOfParts(t *testing.T) {
+	const one, two, three = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z", "2026-01-02T03:04:07Z"
+	tests := []struct {
+		reason, managed string
+		status          string
+		spec            []string
+		lastSpec        *metav1.Time
+	}{
+		{"no managed fields", `[]`, "", nil, nil},
+		{
+			"a user and a controller",
+			`[{manager: a, time: "` + one + `", fieldsV1: {"f:spec": {"f:replicas": {}}}}, {manager: b, subresource: status, time: "` + two + `", fieldsV1: {"f:status": {}}}]`,
+			"b", []string{"a"}, at(one),
+		},
+		{
+			"a controller without the subresource, which has written both",
+			`[{manager: a, time: "` + one + `", fieldsV1: {"f:spec": {"f:x": {}}, "f:status": {"f:y": {}}}}]`,
+			"a", []string{"a"}, at(one),
+		},
+		{
+			"what the creator is left with when others have set all fields is no field of the spec",
+			`[{manager: a, time: "` + one + `", fieldsV1: {"f:spec": {".": {}}}}, {manager: b, time: "` + two + `", fieldsV1: {"f:spec": {"f:x": {}}}}]`,
+			"", []string{"b"}, at(two),
+		},
+		{
+			"labels alone are no spec",
+			`[{manager: a, time: "` + one + `", fieldsV1: {"f:spec": {"f:x": {}}}}, {manager: b, time: "` + two + `", fieldsV1: {"f:metadata": {}}}]`,
+			"", []string{"a"}, at(one),
+		},
+		{
+			"an entry whose fields cannot be read may have written the spec, and owns nothing",
+			`[{manager: a, time: "` + three + `", fieldsV1: [1]}, {manager: b, time: "` + two + `", fieldsV1: {"f:status": {}}}]`,
+			"b", nil, at(three),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			obj := fromYAML(t, `{apiVersion: v1, kind: X, spec: {x: 1}, metadata: {name: n, managedFields: `+tt.managed+`}}`)
+			status, _ := LastStatusWriter(obj)
+			var spec []string
+			for _, w := range SpecWriters(obj) {
+				spec = append(spec, w.Manager)
+			}
+			if diff := cmp.Diff(
+				[]any{tt.status, tt.spec, tt.lastSpec}, []any{status.Manager, spec, LastSpecWrite(obj)},
+			); diff != "" {
+				t.Errorf("writer of the status, of the spec, last write of the spec (-want +got):\n%s", diff)
+			}
+			if _, err := Owners(obj, nil); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

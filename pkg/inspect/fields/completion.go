@@ -1,4 +1,4 @@
-package inspect
+package fields
 
 import (
 	"slices"
@@ -15,10 +15,10 @@ import (
 // changed.
 func CompletePath(text string, objects ...*unstructured.Unstructured) []string {
 	parent := pathBefore(text)
-	var path FieldPath
+	var path Path
 	if parent != "" {
 		var err error
-		if path, err = ParseFieldPath(parent); err != nil {
+		if path, err = ParsePath(parent); err != nil {
 			return nil
 		}
 	}
@@ -64,7 +64,7 @@ func pathBefore(text string) string {
 }
 
 // isInternal reports whether a field below a path is one that no user sets or looks for.
-func isInternal(path FieldPath, name string) bool {
+func isInternal(path Path, name string) bool {
 	switch len(path) {
 	case 0:
 		return name == "apiVersion" || name == "kind"
@@ -97,10 +97,10 @@ func fieldsIn(value any) []fieldIn {
 				return nil
 			}
 			element := pathElement{bracket: strconv.Itoa(i)}
-			if path, err := ParseFieldPath("x" + entryName(i, entry)); err == nil {
+			if path, err := ParsePath("x" + entryName(i, entry)); err == nil {
 				element = path[1]
 			}
-			name := values(m).text("name")
+			name, _ := m["name"].(string)
 			if _, err := strconv.Atoi(name); len(element.keys) == 1 && element.keys[0].key == "name" && err != nil {
 				element = pathElement{bracket: name}
 			}

@@ -1,4 +1,4 @@
-package inspect
+package fields
 
 import (
 	"testing"
@@ -10,10 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 func object(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
+}
+
+// fromYAML reads an object as it would come from an API server: whole numbers are int64.
+func fromYAML(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	json, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(json); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return u
 }
 
 func TestChanges(t *testing.T) {

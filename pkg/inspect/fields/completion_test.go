@@ -1,4 +1,4 @@
-package inspect
+package fields
 
 import (
 	"testing"
@@ -69,9 +69,9 @@ status:
 			if path[len(path)-1] == '.' || path[len(path)-1] == '[' {
 				path = path[:len(path)-1]
 			}
-			if parsed, err := ParseFieldPath(path); err != nil {
+			if parsed, err := ParsePath(path); err != nil {
 				t.Errorf("%s: %v", path, err)
-			} else if _, err := FieldOwners(web, parsed); err != nil {
+			} else if _, err := Owners(web, parsed); err != nil {
 				t.Errorf("%s is offered: %v", path, err)
 			}
 		}

@@ -6,6 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // DriftState is whether a controller has observed the latest generation of an object.
@@ -58,12 +61,12 @@ func compareGenerations(generation int64, observed *int64) DriftState {
 // driftOf returns the drift of the object as a whole.
 func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 	var d Drift
-	v := values(obj.Object)
+	v := untyped.Map(obj.Object)
 	if generation := generationAt(v, f, "", "metadata", "generation"); generation != nil {
 		d.Generation = *generation
 	}
 	d.Observed = generationAt(v, f, "", "status", "observedGeneration")
-	o := subject{values: v, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
+	o := subject{Map: v, group: obj.GroupVersionKind().Group, kind: obj.GetKind()}
 	unset := d.Observed != nil && *d.Observed <= 0 // a default
 	if unset {
 		d.Observed = nil
@@ -78,7 +81,7 @@ func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 	case Ahead:
 		f.tolerated("status.observedGeneration %d is above metadata.generation %d", *d.Observed, d.Generation)
 	case Behind:
-		d.Since = lastSpecWrite(obj)
+		d.Since = fields.LastSpecWrite(obj)
 	case InSync, NotReported, NeverSeen:
 	}
 	return d
@@ -88,8 +91,8 @@ func driftOf(obj *unstructured.Unstructured, f *problems) Drift {
 // leaves that out where it reports what hinders it. So do failSync of k8s.io/kubernetes/pkg/controller/disruption,
 // getNewReplicaSet of its package deployment, and reconcileAutoscaler of podautoscaler.
 func (o subject) isSeenOtherwise(obj *unstructured.Unstructured) bool {
-	return len(o.maps("status", "conditions")) > 0 || o.at("metadata", "annotations", conditionsOfV1) != nil ||
-		slices.ContainsFunc(writers(obj), func(w Writer) bool { return w.Subresource == "status" })
+	return len(o.Maps("status", "conditions")) > 0 || o.At("metadata", "annotations", conditionsOfV1) != nil ||
+		slices.ContainsFunc(fields.Writers(obj), func(w fields.Writer) bool { return w.Subresource == "status" })
 }
 
 // alwaysReportsGeneration reports whether the object is of a kind whose controller, a part of Kubernetes, sets
@@ -108,19 +111,19 @@ func (o subject) alwaysReportsGeneration() bool {
 
 // generationAt returns the generation at the path, also one written as text; nil if there is none. The prefix
 // precedes the path in problems.
-func generationAt(v values, f *problems, prefix string, path ...string) *int64 {
-	found, where := v.at(path...), prefix+strings.Join(path, ".")
+func generationAt(v untyped.Map, f *problems, prefix string, path ...string) *int64 {
+	found, where := v.At(path...), prefix+strings.Join(path, ".")
 	if found == nil {
 		return nil
 	}
-	n, ok := whole(found)
+	n, ok := untyped.Whole(found)
 	if !ok {
-		if n, ok = wholeText(found); ok {
-			f.tolerated("%s is %s, not a number", where, describe(found))
+		if n, ok = untyped.WholeText(found); ok {
+			f.tolerated("%s is %s, not a number", where, untyped.Describe(found))
 		}
 	}
 	if !ok || n < -1 { // -1 is Flux's default
-		f.unreadable("%s is %s, not a count", where, describe(found))
+		f.unreadable("%s is %s, not a count", where, untyped.Describe(found))
 		return nil
 	}
 	return &n

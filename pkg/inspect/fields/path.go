@@ -1,4 +1,4 @@
-package inspect
+package fields
 
 import (
 	"encoding/json"
@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
-// FieldPath names a field of an object, as Change.Path does. ParseFieldPath makes one; nil names the whole object.
-type FieldPath []pathElement
+// Path names a field of an object, as Change.Path does. ParsePath makes one; nil names the whole object.
+type Path []pathElement
 
 // pathElement selects what is one level below a value. Exactly one of its parts is set.
 type pathElement struct {
@@ -31,17 +33,17 @@ type pathElement struct {
 
 type keyValue struct{ key, value string }
 
-// ParseFieldPath parses the path of a field: spec.replicas, spec.template.spec.containers[name=web].image,
+// ParsePath parses the path of a field: spec.replicas, spec.template.spec.containers[name=web].image,
 // metadata.annotations[example.com/team], spec.ports[0], metadata.finalizers[=example.com/backup]. Of an entry of a
 // list it is enough to give one of the fields that identify it. A leading dot and braces around the path, as JSONPath
 // has them, are ignored.
-func ParseFieldPath(text string) (FieldPath, error) {
+func ParsePath(text string) (Path, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text), "{"), "}")
 	rest = strings.TrimPrefix(rest, ".")
 	if rest == "" {
 		return nil, errors.New("the path is empty")
 	}
-	var out FieldPath
+	var out Path
 	for rest != "" {
 		var e pathElement
 		var err error
@@ -53,10 +55,10 @@ func ParseFieldPath(text string) (FieldPath, error) {
 		case len(out) == 0:
 			e, rest, err = cutName(rest)
 		default:
-			err = fmt.Errorf("%q must begin with . or [", truncate(rest))
+			err = fmt.Errorf("%q must begin with . or [", untyped.Truncate(rest))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the path %q: %w", truncate(text), err)
+			return nil, fmt.Errorf("reading the path %q: %w", untyped.Truncate(text), err)
 		}
 		out = append(out, e)
 	}
@@ -111,7 +113,7 @@ func cutBracket(path string) (pathElement, string, error) {
 	for part := range strings.SplitSeq(inner, ",") {
 		key, value, ok := strings.Cut(part, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
-			return pathElement{}, "", fmt.Errorf("[%s] must have the form [key=value]", truncate(inner))
+			return pathElement{}, "", fmt.Errorf("[%s] must have the form [key=value]", untyped.Truncate(inner))
 		}
 		e.keys = append(e.keys, keyValue{key, unquote(strings.TrimSpace(value))})
 	}
@@ -125,8 +127,8 @@ func unquote(s string) string {
 	return s
 }
 
-// String returns the path as ParseFieldPath takes it.
-func (p FieldPath) String() string {
+// String returns the path as ParsePath takes it.
+func (p Path) String() string {
 	out := ""
 	for _, e := range p {
 		out = e.appendTo(out)
@@ -151,8 +153,8 @@ func (e pathElement) appendTo(path string) string {
 	return path + "[" + e.bracket + "]"
 }
 
-// FieldError is why a path does not lead to a field of an object.
-type FieldError struct {
+// PathError is why a path does not lead to a field of an object.
+type PathError struct {
 	// Path is the path as far as it leads; empty if its first element is not there.
 	Path string
 	// Missing is the element that is not there: the name of a field, or an entry in brackets.
@@ -162,7 +164,7 @@ type FieldError struct {
 }
 
 // Error implements error.
-func (e *FieldError) Error() string {
+func (e *PathError) Error() string {
 	where := e.Path
 	if where == "" {
 		where = "the object"
@@ -185,8 +187,8 @@ type step struct {
 	index int
 }
 
-// find returns the field that the path leads to. The error is a *FieldError if it leads to none.
-func (p FieldPath) find(obj *unstructured.Unstructured) (place, error) {
+// find returns the field that the path leads to. The error is a *PathError if it leads to none.
+func (p Path) find(obj *unstructured.Unstructured) (place, error) {
 	at := place{}
 	if obj != nil {
 		at.value = obj.Object
@@ -194,7 +196,7 @@ func (p FieldPath) find(obj *unstructured.Unstructured) (place, error) {
 	for i, e := range p {
 		s, value, ok := e.below(at.value)
 		if !ok {
-			return place{}, &FieldError{Path: p[:i].String(), Missing: e.appendTo(""), There: fieldsBelow(at.value)}
+			return place{}, &PathError{Path: p[:i].String(), Missing: e.appendTo(""), There: fieldsBelow(at.value)}
 		}
 		at.value, at.steps = value, append(at.steps, s)
 	}
@@ -233,7 +235,7 @@ func (e pathElement) selects(entry any) bool {
 	case e.bracket == "":
 		return false
 	case isMap:
-		return values(m).text("name") == e.bracket
+		return m["name"] == e.bracket
 	}
 	return valueText(entry) == e.bracket
 }
@@ -300,8 +302,8 @@ func (s step) matchesKey(key string) bool {
 
 // sameValue reports whether two JSON values are equal, whatever the Go types of their numbers.
 func sameValue(a, b any) bool {
-	m, isNumber := whole(a)
-	n, isNumberToo := whole(b)
+	m, isNumber := untyped.Whole(a)
+	n, isNumberToo := untyped.Whole(b)
 	if isNumber && isNumberToo {
 		return m == n
 	}

@@ -1,11 +1,9 @@
-package inspect
+package fields
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,9 +32,9 @@ type FieldOwner struct {
 	Fields []string `json:"fields"`
 }
 
-// FieldValue is the value of a field and who owns it.
-type FieldValue struct {
-	// Path is the path of the field, in the form that ParseFieldPath takes.
+// Value is the value of a field and who owns it.
+type Value struct {
+	// Path is the path of the field, in the form that ParsePath takes.
 	Path string
 	// Value is a JSON value: nil (null), bool, int64, float64, string, []any or map[string]any. It belongs to the
 	// object.
@@ -46,19 +44,22 @@ type FieldValue struct {
 	Owners []FieldOwner
 }
 
-// FieldOwners returns the value of a field, and the managers that own it according to managedFields. If several own the
+// Owners returns the value of a field, and the managers that own it according to managedFields. If several own the
 // whole field, they agree on its value: a manager that sets another value becomes its only owner, unless it was refused
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts). The error is a *FieldError if the
-// object does not have the field. The object is not changed; FieldOwners may be called concurrently.
-func FieldOwners(obj *unstructured.Unstructured, path FieldPath) (FieldValue, error) {
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts). The error is a *PathError if the
+// object does not have the field. The object is not changed; Owners may be called concurrently.
+func Owners(obj *unstructured.Unstructured, path Path) (Value, error) {
 	at, err := path.find(obj)
 	if err != nil {
-		return FieldValue{}, err
+		return Value{}, err
 	}
-	out := FieldValue{Path: path.String(), Value: at.value}
-	for _, m := range fieldManagers(obj) {
-		if owns, fields := m.fields.owned(at.steps, path); owns != "" {
-			out.Owners = append(out.Owners, FieldOwner{m.Writer, owns, fields})
+	out := Value{Path: path.String(), Value: at.value}
+	for _, m := range managers(obj) {
+		if m.fields == nil {
+			continue
+		}
+		if owns, paths := m.fields.owned(at.steps, path); owns != "" {
+			out.Owners = append(out.Owners, FieldOwner{m.Writer, owns, paths})
 		}
 	}
 	sort.SliceStable(out.Owners, func(i, j int) bool { return compareOwners(out.Owners[i], out.Owners[j]) < 0 })
@@ -71,9 +72,9 @@ func compareOwners(a, b FieldOwner) int {
 	switch {
 	case a.Owns != b.Owns:
 		return slices.Index(order, a.Owns) - slices.Index(order, b.Owns)
-	case a.isLaterThan(b.Writer):
+	case a.IsLaterThan(b.Writer):
 		return -1
-	case b.isLaterThan(a.Writer):
+	case b.IsLaterThan(a.Writer):
 		return 1
 	}
 	return 0
@@ -82,25 +83,25 @@ func compareOwners(a, b FieldOwner) int {
 // OwnedFields are all fields of an object that a manager owns.
 type OwnedFields struct {
 	Writer
-	// Fields are the paths of the fields, in the form that ParseFieldPath takes; sorted. A map or an entry of a list is
+	// Fields are the paths of the fields, in the form that ParsePath takes; sorted. A map or an entry of a list is
 	// only among them if the manager owns it as a whole, or beside what is in it.
 	Fields []string
 }
 
-// FieldsByManager returns the fields of an object by the manager that owns them, in the order of managedFields. What
+// ByManager returns the fields of an object by the manager that owns them, in the order of managedFields. What
 // managedFields have that no path can be made of is left out. It is nil if there are no managedFields.
-func FieldsByManager(obj metav1.Object) []OwnedFields { return FieldsOfManagers(obj, nil) }
+func ByManager(obj metav1.Object) []OwnedFields { return OfManagers(obj, nil) }
 
-// FieldsOfManagers is FieldsByManager of those managers that are wanted: the paths of the others, which are most of the
+// OfManagers is ByManager of those managers that are wanted: the paths of the others, which are most of the
 // work, are not made. A wanted that is nil wants all.
-func FieldsOfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields {
+func OfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields {
 	var out []OwnedFields
-	for _, m := range fieldManagers(obj) {
-		if wanted != nil && !wanted(m.Writer) {
+	for _, m := range managers(obj) {
+		if m.fields == nil || wanted != nil && !wanted(m.Writer) {
 			continue
 		}
 		owned := OwnedFields{Writer: m.Writer}
-		m.fields.each(nil, func(path FieldPath) { owned.Fields = append(owned.Fields, path.String()) })
+		m.fields.each(nil, func(path Path) { owned.Fields = append(owned.Fields, path.String()) })
 		slices.Sort(owned.Fields)
 		out = append(out, owned)
 	}
@@ -111,9 +112,11 @@ func FieldsOfManagers(obj metav1.Object, wanted func(Writer) bool) []OwnedFields
 // created, that is what the request had: what admission has added belongs to no manager. It is nil without
 // managedFields. Its values are shared with the object.
 func Owned(obj *unstructured.Unstructured) map[string]any {
-	var sets []fieldSet
-	for _, m := range fieldManagers(obj) {
-		sets = append(sets, m.fields)
+	var sets []set
+	for _, m := range managers(obj) {
+		if m.fields != nil {
+			sets = append(sets, m.fields)
+		}
 	}
 	if len(sets) == 0 {
 		return nil
@@ -123,11 +126,11 @@ func Owned(obj *unstructured.Unstructured) map[string]any {
 }
 
 // ownedOf returns the part of a value that is in one of the sets.
-func ownedOf(value any, sets []fieldSet) any {
-	if slices.ContainsFunc(sets, func(s fieldSet) bool { return len(s) == 0 }) {
+func ownedOf(value any, sets []set) any {
+	if slices.ContainsFunc(sets, func(s set) bool { return len(s) == 0 }) {
 		return value
 	}
-	below := func(next step) (found []fieldSet) {
+	below := func(next step) (found []set) {
 		for _, s := range sets {
 			if set, ok := s.below(next); ok {
 				found = append(found, set)
@@ -156,18 +159,18 @@ func ownedOf(value any, sets []fieldSet) any {
 	return value
 }
 
-// fieldSet is a set of fields as fieldsV1 has it: maps of keys, of which an empty one, or the key ".", marks a member.
-type fieldSet values
+// set is a set of fields as fieldsV1 has it: maps of keys, of which an empty one, or the key ".", marks a member.
+type set map[string]any
 
 // isMember reports whether the field that has this set below it is a member itself.
-func (s fieldSet) isMember() bool {
+func (s set) isMember() bool {
 	_, dot := s["."]
 	return dot || len(s) == 0
 }
 
 // owned returns how much of the field at the end of the steps is in the set, and which paths. The path has as many
 // elements as there are steps.
-func (s fieldSet) owned(steps []step, path FieldPath) (Ownership, []string) {
+func (s set) owned(steps []step, path Path) (Ownership, []string) {
 	for i, next := range steps {
 		below, ok := s.below(next)
 		switch {
@@ -179,7 +182,7 @@ func (s fieldSet) owned(steps []step, path FieldPath) (Ownership, []string) {
 		s = below
 	}
 	var fields []string
-	s.each(path, func(p FieldPath) { fields = append(fields, p.String()) })
+	s.each(path, func(p Path) { fields = append(fields, p.String()) })
 	slices.Sort(fields)
 	switch {
 	case len(s) == 0 || len(s) == 1 && s.isMember():
@@ -191,7 +194,7 @@ func (s fieldSet) owned(steps []step, path FieldPath) (Ownership, []string) {
 }
 
 // below returns the set of what is below a step; false if nothing of it is in the set.
-func (s fieldSet) below(next step) (fieldSet, bool) {
+func (s set) below(next step) (set, bool) {
 	if !next.list {
 		found, ok := s[fieldPrefix+next.name].(map[string]any)
 		return found, ok
@@ -205,46 +208,14 @@ func (s fieldSet) below(next step) (fieldSet, bool) {
 }
 
 // each calls do with the path of every member, in no particular order. The path is only valid during the call.
-func (s fieldSet) each(prefix FieldPath, do func(FieldPath)) {
+func (s set) each(prefix Path, do func(Path)) {
 	if len(prefix) > 0 && s.isMember() {
 		do(prefix)
 	}
 	for key, found := range s {
 		below, isMap := found.(map[string]any)
 		if e, ok := elementOfKey(key); ok && isMap {
-			fieldSet(below).each(append(slices.Clip(prefix), e), do)
+			set(below).each(append(slices.Clip(prefix), e), do)
 		}
 	}
-}
-
-// fieldManager is an entry of managedFields.
-type fieldManager struct {
-	Writer
-	fields fieldSet
-}
-
-// fieldManagers returns the entries of managedFields. Those whose fields cannot be read own nothing.
-func fieldManagers(obj metav1.Object) []fieldManager {
-	var out []fieldManager
-	u, ok := obj.(*unstructured.Unstructured)
-	switch {
-	case ok && u == nil || obj == nil:
-	case ok:
-		for _, f := range values(u.Object).maps("metadata", "managedFields") {
-			when, _ := f.time("time")
-			writer := Writer{f.text("manager"), f.text("operation"), strings.TrimSpace(f.text("subresource")), when}
-			if fields := f.sub("fieldsV1"); fields != nil {
-				out = append(out, fieldManager{writer, fieldSet(fields)})
-			}
-		}
-	default:
-		writers := typedWriters(obj)
-		for i, f := range obj.GetManagedFields() {
-			var fields map[string]any
-			if f.FieldsV1 != nil && json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) == nil && fields != nil {
-				out = append(out, fieldManager{writers[i], fields})
-			}
-		}
-	}
-	return out
 }
