@@ -8,7 +8,7 @@
 //
 // recorder.go has the Recorder and its streams, selection.go what to record, and kinds.go a choice of kinds, to which
 // rediscover.go adds new ones. stream.go lists and watches the objects of one stream, relist.go compares lists,
-// retry.go decides what an error means and how long to wait. api.go sends the requests, whose answers apijson reads.
+// failure.go decides what an error means and how long to wait. api.go sends the requests, whose answers apijson reads.
 // journal.go puts the records of all streams in one order, and remembers the last state of each object, as in known.go;
 // journalclock.go has their times. await.go waits until all is recorded. troubles.go has what cannot be recorded,
 // stats.go what was.

@@ -287,30 +287,6 @@ func (s *stream) redacted(object []byte) ([]byte, error) {
 	return out, nil
 }
 
-// failed takes note of an attempt that has failed. The error that it returns is that of the sink.
-func (s *stream) failed(err error) error {
-	if s.recorder.journal.broken() {
-		return err
-	}
-	s.gap.interrupt(isErrorEvent(err))
-	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
-	lost := isLost(err) || isErrorEvent(err) && s.distrusted
-	switch {
-	case lost && s.number != 0 && !s.expired:
-		s.expired, s.distrusted, s.failures = true, false, 0
-		return s.recordError(err)
-	case isErrorEvent(err), isRefusal(err) && s.failures == 0 && s.number != 0:
-		s.distrusted = isErrorEvent(err)
-		if err := s.recordError(err); err != nil {
-			return err
-		}
-	}
-	s.failures++
-	s.trouble(err, false)
-	s.beginGap(err)
-	return nil
-}
-
 // recordError records an error that the server sent.
 func (s *stream) recordError(err error) error {
 	return s.recorder.journal.write(&replay.Record{

@@ -10,7 +10,7 @@
 // The files: timeline.go reads records, objectentry.go makes entries of objects, entry.go has their types.
 // difference.go compares two versions of an object, of which it decodes only the parts that differ; noise.go knows the
 // fields that change with every write. objectchange.go finds in the difference what has a name: conditions, owners,
-// finalizers, numbers of replicas; containers.go does for the containers of pods. writer.go finds who wrote, by
+// finalizers, numbers of replicas; containers.go does for the containers of pods. managedfields.go finds who wrote, by
 // managedFields and by the trace. event.go reads Events, reconcile.go puts reconciles together from the trace.
 // filter.go selects, selection.go does so for whole records, names.go compares the names of kinds, and tree.go knows
 // what belongs to an owner. summary.go sums up, with the alternating values of flapping.go, what rewrite.go finds to be

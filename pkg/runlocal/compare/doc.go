@@ -21,7 +21,7 @@
 //	             then; nodes.go tells which nodes are as good as others, and causes.go why keys were reconciled
 //	result.go    Result: what was the same, and what was not
 //	program.go   RunProgram: the same with a program, which cannot be held; programschedule.go decides when its writes
-//	             are due, programanswer.go compares them, programrefused.go judges those that were refused, and
+//	             are due, programmatch.go compares them, programrefused.go judges those that were refused, and
 //	             programwrites.go knows which are its own; accept.go makes the recording what it does
 //
 // A run does not depend on how fast the machine is: keys are held until the recording has come to the next effect of

@@ -119,7 +119,8 @@ func (e *NoWritesError) Error() string {
 	return fmt.Sprintf("the recording has no write of %q", e.Writers)
 }
 
-// RunProgram plays the recording to a program, and compares what it writes with what the program did that was recorded.
+// RunProgram plays the recording to a program, and compares what it writes with what the program did that was recorded:
+// programschedule.go decides when a write is due, programmatch.go what it is like.
 // The keys of the result are the objects that it writes, together with what owns them as their controller.
 //
 // Writes that were not recorded are refused as conflicts, so that the program tries again with what it sees then. They

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"slices"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -20,6 +21,31 @@ const dryRunAll = metav1.DryRunAll
 // protobufMagic begins every object in the API's protobuf encoding, before a runtime.Unknown
 // (apimachinery's pkg/runtime/serializer/protobuf/doc.go).
 var protobufMagic = []byte("k8s\x00")
+
+// dryRunRequest returns the request marked as a dry run, wherever a server may look for that: in the query, and in the
+// options of a deletion or an eviction.
+func (c *call) dryRunRequest() (*http.Request, error) {
+	body := c.body
+	if encoding := c.req.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
+		return nil, fmt.Errorf("a body of encoding %q cannot be marked as a dry run", encoding)
+	}
+	var err error
+	switch {
+	case c.req.Method == http.MethodDelete && len(body) > 0:
+		body, err = markDelete(c.req.Header.Get("Content-Type"), body)
+	case c.info.Subresource == "eviction":
+		body, err = markEviction(c.req.Header.Get("Content-Type"), body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dry := c.req.Clone(c.req.Context())
+	query := dry.URL.Query()
+	query.Set("dryRun", dryRunAll)
+	dry.URL.RawQuery = query.Encode()
+	setBody(dry, body)
+	return dry, nil
+}
 
 // markDelete sets dryRun in the DeleteOptions of a deletion's body: with a body, a server ignores the query
 // (k8s.io/apiserver/pkg/endpoints/handlers/delete.go).

@@ -132,31 +132,6 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// dryRunRequest returns the request marked as a dry run, wherever a server may look for that: in the query, and in the
-// options of a deletion or an eviction.
-func (c *call) dryRunRequest() (*http.Request, error) {
-	body := c.body
-	if encoding := c.req.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
-		return nil, fmt.Errorf("a body of encoding %q cannot be marked as a dry run", encoding)
-	}
-	var err error
-	switch {
-	case c.req.Method == http.MethodDelete && len(body) > 0:
-		body, err = markDelete(c.req.Header.Get("Content-Type"), body)
-	case c.info.Subresource == "eviction":
-		body, err = markEviction(c.req.Header.Get("Content-Type"), body)
-	}
-	if err != nil {
-		return nil, err
-	}
-	dry := c.req.Clone(c.req.Context())
-	query := dry.URL.Query()
-	query.Set("dryRun", dryRunAll)
-	dry.URL.RawQuery = query.Encode()
-	setBody(dry, body)
-	return dry, nil
-}
-
 // setBody sets the body of a request, nil for none.
 func setBody(req *http.Request, body []byte) {
 	if len(body) == 0 {

@@ -71,17 +71,6 @@ type containerEvent struct {
 	reason, message string
 }
 
-// ready reports whether the container is ready, and if not, when it will be; zero if it will not.
-func (c *container) ready(now time.Time) (bool, time.Time) {
-	if c.state != running || c.plan.failure == NeverReady {
-		return false, time.Time{}
-	}
-	if at := c.started.Add(c.readyAfter); now.Before(at) {
-		return false, at
-	}
-	return true, time.Time{}
-}
-
 // due returns the time of the container's next transition; zero if there is none. start is when it may first start,
 // zero if that is not known yet.
 func (c *container) due(pod *corev1.Pod, start time.Time) time.Time {

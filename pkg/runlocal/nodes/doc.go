@@ -17,6 +17,6 @@
 //     best) and volumebinding.go (claims that must be bound first).
 //   - kubelet.go: from a bound pod to its status. podstate.go and container.go simulate what runs, podstatus.go writes
 //     it as a status, annotations.go reads what is to fail, addresses.go gives out addresses.
-//   - recorder.go writes the Events of both; meter.go tells what containers use.
+//   - events.go writes the Events of both; meter.go tells what containers use.
 //   - provisioner.go starts the provisioner; provision.go makes and deletes volumes.
 package nodes

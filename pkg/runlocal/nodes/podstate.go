@@ -48,6 +48,17 @@ func newPodState(pod *corev1.Pod, p plan, readyAfter time.Duration, now time.Tim
 	return ps
 }
 
+// ready reports whether the container is ready, and if not, when it will be; zero if it will not.
+func (c *container) ready(now time.Time) (bool, time.Time) {
+	if c.state != running || c.plan.failure == NeverReady {
+		return false, time.Time{}
+	}
+	if at := c.started.Add(c.readyAfter); now.Before(at) {
+		return false, at
+	}
+	return true, time.Time{}
+}
+
 // restore sets the container's state to what its status says.
 func (c *container) restore(statuses []corev1.ContainerStatus) {
 	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.spec.Name })

@@ -32,7 +32,7 @@
 //   - reconcile.go, asyncwork.go: a reconcile from its start to its outcome, also when several goroutines work on it.
 //   - log.go: the logger and the error handlers, whose lines belong to the reconcile of their goroutine.
 //   - transport.go, answer.go, lastseen.go: requests, their answers, and the version of an object before a write.
-//   - activity.go, stack.go: labels of goroutines, and names of functions on the call stack.
+//   - labels.go, stack.go: labels of goroutines, and names of functions on the call stack.
 //   - controller.go, scope.go, state.go: what callers configure and read.
 //
 // # Private parts of upstream and of Go
@@ -43,7 +43,7 @@
 //   - the layout of keys whose types are not exported (privatefields.go);
 //   - the rate limiter, the delaying queue and the retries metric in client-go's queues (privatefields.go, swap.go);
 //   - the garbage collector's object references (privatefields.go);
-//   - the labels that goroutines inherit (activity.go), by the runtime's functions for profiling labels;
+//   - the labels that goroutines inherit (labels.go), by the runtime's functions for profiling labels;
 //   - the names of the functions of controllers' worker loops (stack.go) and of apimachinery's loop (timerloops.go).
 //
 // # Locks

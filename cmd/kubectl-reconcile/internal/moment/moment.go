@@ -3,7 +3,7 @@
 // moment.go opens them and says which moment it is (input.go), notes.go what they do not have. What is read of
 // them is served by pkg/runlocal/playback (server.go); guard.go answers the requests for what was not recorded, which
 // may be of the kinds that a cluster has in any case. objects.go has the objects for who needs no API, as
-// completion does: source.go, and notable.go, which finds moments.
+// completion does: source.go, and completion.go, which finds moments.
 package moment
 
 import (

@@ -65,6 +65,33 @@ func isUnusable(err error) bool {
 	return errors.As(err, &e)
 }
 
+// failed takes note of an attempt that has failed. The error that it returns is that of the sink.
+func (s *stream) failed(err error) error {
+	if s.recorder.journal.broken() {
+		return err
+	}
+	s.gap.interrupt(isErrorEvent(err))
+	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
+	lost := isLost(err) || isErrorEvent(err) && s.distrusted
+	switch {
+	case lost && s.number != 0 && !s.expired:
+		s.expired, s.distrusted, s.failures = true, false, 0
+		return s.recordError(err)
+	case isErrorEvent(err), isRefusal(err) && s.failures == 0 && s.number != 0:
+		s.distrusted = isErrorEvent(err)
+		if err := s.recordError(err); err != nil {
+			return err
+		}
+	}
+	s.failures++
+	s.trouble(err, false)
+	s.beginGap(err)
+	return nil
+}
+
+// isExpired reports whether the server no longer has a resource version or the rest of a list.
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
 // isLost reports whether the server does not have the events since a resource version, or does not know that version
 // itself, as after its store was restored from a backup.
 func isLost(err error) bool {
