@@ -233,8 +233,8 @@ func podCreate(suffix string) *trace.Request {
 	}
 }
 
-func changed(fields ...fields.Change) *trace.Change {
-	return trace.ChangeFrom(func() []fields.Change { return fields })
+func changed(changes ...fields.Change) *trace.Change {
+	return trace.ChangeFrom(func() []fields.Change { return changes })
 }
 
 // podDeletion returns the request that deletes a pod.

@@ -18,7 +18,7 @@ func TestCauses(t *testing.T) {
 		w.Kind, w.Name, w.ResourceVersion = "Pod", "web-1", "7"
 		return trace.Cause{Type: trace.CauseWatch, Handler: "updatePod", Watch: &w}
 	}
-	fields := func(n int) *trace.Change {
+	changesOf := func(n int) *trace.Change {
 		var out []fields.Change
 		for i := range n {
 			out = append(out, fields.Change{Path: fmt.Sprintf("status.f%d", i), New: int64(i)})
@@ -52,9 +52,9 @@ func TestCauses(t *testing.T) {
 		{"written by one of another controller, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Deleted, WrittenBy: 12, Writer: "kubelet"})}}, "because  DELETED Pod web-1 v7, seen by updatePod   written by kubelet #12", "here it has one"},
 		{"written from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Manager: manager("flux"), Change: changed(fields.Change{Path: "metadata.generation", Old: int64(1), New: int64(2)}, fields.Change{Path: "spec.replicas", Old: int64(1), New: int64(2)})})}}, "because  MODIFIED Pod web-1 v7 (spec.replicas: 1 -> 2 by flux), seen by updatePod", "who did what"},
 		{"created from outside", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Added, Manager: manager("fl\x1bux")})}}, "because  ADDED Pod web-1 v7 by fl^[ux, seen by updatePod", "any client may choose the name of its manager"},
-		{"modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(1)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0), seen by updatePod", "what changed"},
-		{"much modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, 2 more), seen by updatePod", "three fields are shown"},
-		{"much modified, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: fields(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, f3: 3, f4: 4), seen by updatePod", "-v shows all"},
+		{"modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: changesOf(1)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0), seen by updatePod", "what changed"},
+		{"much modified", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: changesOf(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, 2 more), seen by updatePod", "three fields are shown"},
+		{"much modified, verbose", Verbose, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Modified, Change: changesOf(5)})}}, "because  MODIFIED Pod web-1 v7 (f0: 0, f1: 1, f2: 2, f3: 3, f4: 4), seen by updatePod", "-v shows all"},
 		{"resync", Normal, trace.Start{Causes: []trace.Cause{watched(trace.Watch{Event: trace.Resync})}}, "because  RESYNC Pod web-1 v7, seen by updatePod", "nothing changed"},
 		{"no watch", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch}}}, "because  a watch event", "a trace of another program may lack it"},
 		{"retry", Normal, trace.Start{Causes: []trace.Cause{{Type: trace.CauseRetry, Retry: 2, Reconcile: 5, Delay: trace.Duration(10 * time.Millisecond), Handler: "handleErr"}}}, "because  retry 2, after 10ms, added by handleErr", "the reconcile that failed has no block"},
