@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// settleTimeout is how long AssertQuiescent waits until nothing is left to do.
+	// settleTimeout is how long ApplyReady and AssertQuiescent wait until nothing is left to do.
 	settleTimeout = time.Minute
 	// quietTime is how long AssertQuiescent looks on then.
 	quietTime = time.Second
@@ -60,6 +60,27 @@ func Start(t testing.TB, o runlocal.Options) *Session {
 		}
 	})
 	return s
+}
+
+// ApplyReady applies the objects of YAML documents or of JSON, and returns them when they are ready, workloads with all
+// their pods: runlocal.ParseManifests, Session.Apply and Session.WaitReady in one call. The test ends at once if one of
+// these fails, or if they are not ready within a minute.
+func ApplyReady(t testing.TB, s *Session, namespace, manifests string) []runlocal.Applied {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
+	defer cancel()
+	objects, err := runlocal.ParseManifests(strings.NewReader(manifests))
+	if err != nil {
+		t.Fatalf("reading objects: %v", err)
+	}
+	applied, err := s.Apply(ctx, namespace, objects)
+	if err != nil {
+		t.Fatalf("applying objects: %v", err)
+	}
+	if err := s.WaitReady(ctx, applied); err != nil {
+		t.Fatalf("waiting until objects are ready: %v", err)
+	}
+	return applied
 }
 
 // AssertQuiescent fails the test if the controllers go on writing though nothing has happened that they would have to
