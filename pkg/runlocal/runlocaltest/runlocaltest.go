@@ -1,5 +1,12 @@
 // Package runlocaltest runs sessions of Kubernetes' controllers in tests. A session ends with its test, which fails if
 // goroutines of it are left, and has the trace in its log if it fails.
+//
+// [Start] starts a session, [ApplyReady] has its controllers make objects ready, and [AssertQuiescent] finds those that
+// do not come to rest. What a session can do beside is in package runlocal, what its pods do in package nodes. The
+// controllers under test are Kubernetes' own; others are clients, by the Config of the session.
+//
+// What Kubernetes' own code logs goes to klog: klog.SetLogger(logr.Discard()) in TestMain silences it, and not the
+// trace.
 package runlocaltest
 
 import (
