@@ -125,9 +125,7 @@ func loaded(tb testing.TB, n int) (*cluster.Reader, *cluster.Kinds) {
 // connect serves until the test ends.
 func connect(tb testing.TB, handler http.Handler) (*cluster.Reader, *cluster.Kinds) {
 	tb.Helper()
-	server := httptest.NewServer(handler)
-	tb.Cleanup(server.Close)
-	config := &rest.Config{Host: server.URL, QPS: -1}
+	config := configOf(tb, handler)
 	kinds, err := cluster.Discover(tb.Context(), config)
 	if err != nil {
 		tb.Fatal(err)
@@ -137,6 +135,13 @@ func connect(tb testing.TB, handler http.Handler) (*cluster.Reader, *cluster.Kin
 		tb.Fatal(err)
 	}
 	return reader, kinds
+}
+
+// configOf is that of a server that ends with the test.
+func configOf(tb testing.TB, handler http.Handler) *rest.Config {
+	server := httptest.NewServer(handler)
+	tb.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, QPS: -1}
 }
 
 // BenchmarkCollect reads and links a cluster. B/node is what stays in memory.

@@ -5,7 +5,7 @@
 // the reference's kind and name, in the dependent's namespace if the kind is namespaced, and only with the reference's
 // uid. What could not be read leaves a verdict unknown; it never makes an owner missing.
 //
-// Read does all that a tree needs, in one call; Graph.LayOut does it for a graph that is there, and objects that were
+// [Read] does all that a tree needs, in one call; Graph.LayOut does it for a graph that is there, and objects that were
 // found in it (layout.go). These are the steps, of which only the first is required:
 //
 //   - Collect lists metadata and links it (collect.go, graph.go, node.go); Watch does so again after each change

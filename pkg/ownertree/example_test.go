@@ -7,38 +7,26 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
-// printTree prints the objects of a namespace below their owners, the verdict about each reference to an owner, and what
-// the garbage collector will do about the object.
-func printTree(ctx context.Context, config *rest.Config, namespace string) error {
-	reader, err := cluster.NewReader(config)
+// printOwners prints the references of a namespace's objects to their owners, the verdict about each, and what the garbage
+// collector will do about the object.
+func printOwners(ctx context.Context, config *rest.Config, namespace string) error {
+	layout, err := ownertree.Read(ctx, config, ownertree.Query{Namespace: namespace})
 	if err != nil {
 		return err
 	}
-	kinds, err := cluster.Discover(ctx, config)
-	if err != nil {
-		return err
-	}
-	graph, err := ownertree.Collect(ctx, reader, kinds, ownertree.Scope{Namespaces: []string{namespace}})
-	if err != nil {
-		return err
-	}
-	if err := graph.Confirm(ctx, reader, graph.Nodes()); err != nil {
-		return err
-	}
-	for _, n := range ownertree.NodesOf(graph.Tree(graph.Roots(), ownertree.TreeOptions{Down: true})) {
+	for _, n := range layout.Nodes {
 		for _, owner := range n.Owners {
-			fmt.Println(n.Kind.Kind, "of", owner.Kind, owner.Verdict, graph.GCOutcome(n).Action)
+			fmt.Println(n.Kind.Kind, "of", owner.Kind, owner.Verdict, layout.Graph.GCOutcome(n).Action)
 		}
 	}
 	return nil
 }
 
-// An owner tree with what the garbage collector thinks of it.
+// Who owns whom, and what the garbage collector thinks of it. Package treestatus has an example of a tree.
 func Example() {
 	ctx := context.Background()
 	session, err := runlocal.Start(ctx, runlocal.Options{Controllers: runlocal.Names("deployment", "replicaset")})
@@ -61,7 +49,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := printTree(ctx, session.Config(), "default"); err != nil {
+	if err := printOwners(ctx, session.Config(), "default"); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -4,24 +4,66 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
-// Query is what Read reads of a cluster.
+// Query is what Read reads of a cluster. The zero value is all of it.
 type Query struct {
-	// Objects are those asked for. One without a name stands for all objects of its kind and namespace.
-	Objects []Ref
-	// Namespace is the one whose objects are laid out if no Objects are asked for; empty for all of the cluster.
+	// Namespace is that of all objects asked for; empty for all of the cluster.
 	Namespace string
+	// Objects are those asked for, as kubectl takes them: "deploy/web" for one, "deploy" for all of its kind. If there
+	// are none, all objects are laid out.
+	Objects []string
+	// LayoutOptions with neither Up nor Down show what is below the objects, as with Down.
 	LayoutOptions
 }
 
-// Read lists what a query needs, and lays it out: Collect, Graph.Get and Graph.LayOut in one call. What could not be
-// read is in Layout.Incomplete; an object that is asked for by name and cannot be read is an error, the server's.
-func Read(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, q Query) (*Layout, error) {
-	scope := ScopeOf(q.Objects, q.Down)
-	if q.Everything = q.Everything || len(q.Objects) == 0; q.Everything {
+// refs returns the objects asked for.
+func (q *Query) refs(kinds *cluster.Kinds) ([]Ref, error) {
+	var out []Ref
+	for _, object := range q.Objects {
+		typeName, name, _ := strings.Cut(object, "/")
+		found, err := kinds.ResolveAll(typeName)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range found {
+			ref := Ref{Kind: kind, Name: name}
+			if kind.Namespaced {
+				ref.Namespace = q.Namespace
+			}
+			if kind.Namespaced && name != "" && q.Namespace == "" {
+				return nil, fmt.Errorf("reading %q: it is in a namespace, and none is given", object)
+			}
+			out = append(out, ref)
+		}
+	}
+	return out, nil
+}
+
+// Read reads the trees of a query from a cluster: cluster.Discover, Collect, Graph.Get and Graph.LayOut in one call.
+// What could not be read is in Layout.Incomplete; an object that is asked for by name and cannot be read is an error,
+// the server's, and a kind that is not served is a *cluster.UnknownKindError.
+func Read(ctx context.Context, config *rest.Config, q Query) (*Layout, error) {
+	reader, err := cluster.NewReader(config)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := cluster.Discover(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := q.refs(kinds)
+	if err != nil {
+		return nil, err
+	}
+	q.Down = q.Down || !q.Up
+	scope := ScopeOf(objects, q.Down)
+	if q.Everything = q.Everything || len(objects) == 0; q.Everything {
 		scope = Scope{}
 		if q.Namespace != "" {
 			scope.Namespaces = []string{q.Namespace}
@@ -32,7 +74,7 @@ func Read(ctx context.Context, reader *cluster.Reader, kinds *cluster.Kinds, q Q
 		return nil, err
 	}
 	var asked []*Node
-	for _, ref := range q.Objects {
+	for _, ref := range objects {
 		if ref.Name == "" {
 			asked = append(asked, slices.DeleteFunc(slices.Clone(g.nodes), func(n *Node) bool {
 				elsewhere := ref.Namespace != "" && ref.Namespace != n.Namespace

@@ -1,6 +1,7 @@
 package ownertree_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -24,38 +25,29 @@ func TestRead(t *testing.T) {
 	s.add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "below", OwnerReferences: ownedBy("a", "middle")}})
 	s.add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "lost", OwnerReferences: ownedBy("b", "other")}})
 	s.add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "other"}})
-	reader, kinds := s.open()
-	kindOf := func(name string) cluster.Kind {
-		kind, err := kinds.Resolve(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return kind
-	}
-	maps, secrets := kindOf("configmaps"), kindOf("secrets")
+	config := configOf(t, s)
 	notMaps := func(kind cluster.Kind) bool { return kind.Kind != "ConfigMap" }
 	for _, tt := range []struct {
 		reason string
 		query  ownertree.Query
 		want   []string
 	}{
-		{"an object and what is below it", ownertree.Query{
-			Objects: []ownertree.Ref{{Kind: maps, Namespace: "a", Name: "middle"}}, LayoutOptions: ownertree.LayoutOptions{TreeOptions: ownertree.TreeOptions{Down: true}},
-		}, []string{"configmap/middle", "  secret/below"}},
+		{"an object and what is below it", ownertree.Query{Namespace: "a", Objects: []string{"configmaps/middle"}}, []string{"configmap/middle", "  secret/below"}},
 		{"what is above it is read by itself", ownertree.Query{
-			Objects: []ownertree.Ref{{Kind: secrets, Namespace: "a", Name: "below"}}, LayoutOptions: ownertree.LayoutOptions{TreeOptions: ownertree.TreeOptions{Up: true}},
+			Namespace: "a", Objects: []string{"secrets/below"}, LayoutOptions: showing(ownertree.TreeOptions{Up: true}),
 		}, []string{"configmap/top", "  configmap/middle", "    secret/below"}},
-		{"all of a kind", ownertree.Query{
-			Objects: []ownertree.Ref{{Kind: secrets, Namespace: "a"}}, LayoutOptions: ownertree.LayoutOptions{TreeOptions: ownertree.TreeOptions{Down: true}},
-		}, []string{"secret/below", "secret/lost"}},
-		{"everything in a namespace", ownertree.Query{
-			Namespace: "a", LayoutOptions: ownertree.LayoutOptions{TreeOptions: ownertree.TreeOptions{Down: true}},
-		}, []string{"configmap/top", "  configmap/middle", "    secret/below", "secret/lost"}},
+		{"what is below one that is shown for what is above it", ownertree.Query{
+			Namespace: "a", Objects: []string{"configmaps/middle"}, LayoutOptions: showing(ownertree.TreeOptions{Up: true, Down: true}),
+		}, []string{"configmap/top", "  configmap/middle", "    secret/below"}},
+		{"all of a kind", ownertree.Query{Namespace: "a", Objects: []string{"secrets"}}, []string{"secret/below", "secret/lost"}},
+		{"all of a kind, in all namespaces", ownertree.Query{Objects: []string{"configmaps"}}, []string{"configmap/top", "  configmap/middle", "    secret/below", "configmap/other"}},
+		{"everything in a namespace", ownertree.Query{Namespace: "a"}, []string{"configmap/top", "  configmap/middle", "    secret/below", "secret/lost"}},
+		{"everything", ownertree.Query{}, []string{"configmap/top", "  configmap/middle", "    secret/below", "configmap/other", "secret/lost"}},
 		{"everything but some kinds, tops included", ownertree.Query{
-			Namespace: "a", LayoutOptions: ownertree.LayoutOptions{TreeOptions: ownertree.TreeOptions{Down: true, Kinds: notMaps}},
+			Namespace: "a", LayoutOptions: showing(ownertree.TreeOptions{Kinds: notMaps}),
 		}, []string{"secret/below", "secret/lost"}},
 	} {
-		got, err := ownertree.Read(t.Context(), reader, kinds, tt.query)
+		got, err := ownertree.Read(t.Context(), config, tt.query)
 		if err != nil {
 			t.Errorf("%s: %v", tt.reason, err)
 			continue
@@ -72,8 +64,29 @@ func TestRead(t *testing.T) {
 			}
 		}
 	}
-	absent := ownertree.Query{Objects: []ownertree.Ref{{Kind: maps, Namespace: "a", Name: "absent"}}}
-	if _, err := ownertree.Read(t.Context(), reader, kinds, absent); !apierrors.IsNotFound(err) {
-		t.Errorf("an object that does not exist: %v", err)
+	for _, tt := range []struct {
+		reason string
+		query  ownertree.Query
+		is     func(error) bool
+	}{
+		{"an object that does not exist", ownertree.Query{Namespace: "a", Objects: []string{"configmaps/absent"}}, apierrors.IsNotFound},
+		{"a kind that is not served", ownertree.Query{Objects: []string{"gadget/a"}}, isUnknownKind},
+		{"an object without its namespace", ownertree.Query{Objects: []string{"configmaps/top"}}, func(err error) bool {
+			return err != nil && err.Error() == `reading "configmaps/top": it is in a namespace, and none is given`
+		}},
+	} {
+		if _, err := ownertree.Read(t.Context(), config, tt.query); !tt.is(err) {
+			t.Errorf("%s: %v", tt.reason, err)
+		}
 	}
+}
+
+func isUnknownKind(err error) bool {
+	unknown := (*cluster.UnknownKindError)(nil)
+	return errors.As(err, &unknown)
+}
+
+// showing are the options of a layout that shows a part of a graph.
+func showing(o ownertree.TreeOptions) ownertree.LayoutOptions {
+	return ownertree.LayoutOptions{TreeOptions: o}
 }

@@ -2,6 +2,9 @@
 // which it arrived, with the resource versions and the bytes that it sent. A [Writer] writes a recording, a [Reader]
 // reads one in order, or from any moment. A [State] is what was known at a moment.
 //
+// [OpenFile] opens a recording. Its records are what the server sent; for what changed, and by whom, begin with
+// timeline.ReadFile.
+//
 // record.go has the records that a recording consists of, source.go what yields them, state.go the objects at a moment,
 // moment.go how a moment is named and found, parse.go how people write it. writer.go, reader.go and stream.go are the
 // file: segment.go its segments, snapshot.go the states from which seek.go begins to read, written.go what a writer

@@ -1,7 +1,8 @@
 // Package argocd runs the health checks that Argo CD ships for custom resources: short programs in Lua, of which
-// github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run
-// as in Argo CD (util/lua/lua.go there), with a smaller part of Lua's library, and bounded in time and memory
-// whatever the object is. What a result means for the status of an object is up to the caller.
+// github.com/argoproj/argo-cd/v3/resource_customizations holds one for each of more than two hundred kinds. They run as
+// in Argo CD (util/lua/lua.go there), with a smaller part of Lua's library, and bounded in time and memory whatever the
+// object is. [Shipped] returns them, and [Checks.Health] runs one. What a result means for the status of an object is
+// up to the caller: package inspect calls it, and a program that wants a status begins there.
 //
 // How the files divide the work: checks.go finds and compiles the checks; rewrite.go replaces, before compilation,
 // operators that gopher-lua does not bound; run.go converts an object and runs a check with a budget of steps, bytes

@@ -1,6 +1,6 @@
-// Package cluster reads any API server fast: which kinds it serves, and objects of many kinds at a time, as metadata
-// or in full. It reads in parallel, requests protobuf where the server has it, and decodes only what its callers
-// need.
+// Package cluster reads any API server fast: which kinds it serves, and objects of many kinds at a time, as metadata or
+// in full. It reads in parallel, requests protobuf where the server has it, and decodes only what its callers need.
+// [Discover] returns the kinds, [NewReader] a [Reader] of objects.
 //
 // Partial failure is a value: a kind that the user may not list, a group whose server is down or a page that did not
 // arrive is an Incomplete, and the rest is read. Only an API server that cannot be reached, and a context that has

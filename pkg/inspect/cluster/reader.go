@@ -53,10 +53,18 @@ type Reader struct {
 	progress     progress
 }
 
-// NewReader returns a Reader with the rate limit, user agent and timeout of config. Without a timeout, a request
-// fails if no data arrives for 20 seconds.
+// NewReader returns a Reader with the rate limit, user agent, warning handler and timeout of config. With a QPS of 0
+// there is no rate limit, and without a warning handler the server's warnings are ignored, other than by the clients
+// of client-go: a Reader reads many kinds at once, deprecated ones too. Without a timeout, a request fails if no data
+// arrives for 20 seconds.
 func NewReader(config *rest.Config) (*Reader, error) {
 	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS = -1 // a RateLimiter has precedence
+	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		config.WarningHandler = rest.NoWarnings{}
+	}
 	config.APIPath, config.GroupVersion = "/", &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	r := &Reader{

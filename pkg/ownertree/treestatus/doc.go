@@ -1,5 +1,6 @@
-// Package treestatus finds out how the objects of an owner tree are, and why. It works in three steps, each on what the
-// one before returns:
+// Package treestatus finds out how the objects of an owner tree are, and why. [Read] reads a [Tree] of a cluster, and
+// [Walk] goes through its nodes, each with its status. For a graph that is there, these are the three steps of it, each
+// on what the one before returns:
 //
 //   - ReadFacts reads the objects in full and keeps what they report, each by FactsOf (facts.go); that of Services and
 //     Ingresses it corrects by what they route requests to (backends.go), as JudgeRouted does outside of a tree.

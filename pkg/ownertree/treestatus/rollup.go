@@ -1,6 +1,7 @@
 package treestatus
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -211,16 +212,25 @@ func (n *StatusNode) hasOwner() bool {
 func Each(tops []*StatusNode) []*StatusNode {
 	var out []*StatusNode
 	seen := map[*ownertree.Node]bool{}
-	var walk func([]*StatusNode)
-	walk = func(all []*StatusNode) {
-		for _, n := range all {
-			if !seen[n.Branch.Node] {
-				seen[n.Branch.Node] = true
-				out = append(out, n)
-			}
-			walk(n.Children)
+	for _, n := range Walk(tops) {
+		if !seen[n.Branch.Node] {
+			seen[n.Branch.Node] = true
+			out = append(out, n)
 		}
 	}
-	walk(tops)
 	return out
+}
+
+// Walk yields the nodes of trees in the order in which they are drawn, each after its level, which is 0 for tops.
+func Walk(tops []*StatusNode) iter.Seq2[int, *StatusNode] {
+	return func(yield func(int, *StatusNode) bool) { walk(tops, 0, yield) }
+}
+
+func walk(all []*StatusNode, level int, yield func(int, *StatusNode) bool) bool {
+	for _, n := range all {
+		if !yield(level, n) || !walk(n.Children, level+1, yield) {
+			return false
+		}
+	}
+	return true
 }

@@ -124,6 +124,28 @@ func TestSeverities(t *testing.T) {
 	}
 }
 
+func TestWalk(t *testing.T) {
+	facts := FactsByUID{}
+	shared := object(facts, "b")
+	tops := RollUp([]*ownertree.Branch{object(facts, "a", shared, object(facts, "c", object(facts, "d"))), shared}, outcomes{}, facts, nil)
+	var all, first string
+	for level, n := range Walk(tops) {
+		all += strings.Repeat("-", level) + n.Branch.Node.Name + " "
+	}
+	for level, n := range Walk(tops) {
+		first += strings.Repeat("-", level) + n.Branch.Node.Name + " "
+		if n.Branch.Node.Name == "d" {
+			break // a further call of yield would panic
+		}
+	}
+	if all != "a -b -c --d b " || first != "a -b -c --d " {
+		t.Errorf("all nodes: %s; until one: %s", all, first)
+	}
+	if n := len(Each(tops)); n != 4 {
+		t.Errorf("%d objects, one of them twice in the tree, want 4", n)
+	}
+}
+
 func TestUnexplained(t *testing.T) {
 	facts := FactsByUID{}
 	tops := []*ownertree.Branch{

@@ -1,6 +1,8 @@
 // Package recorder records what the API server of a cluster says about objects of many kinds: it lists and watches
 // them, and passes what arrives to a Sink as the records of package replay, with the bytes that the server sent, in the
-// order of arrival. It only reads.
+// order of arrival. It only reads, and writes no file: a replay.Writer is such a Sink.
+//
+// [New] makes a [Recorder], and Run records what [Choose] has chosen of the kinds of a cluster, until its context ends.
 //
 // It goes on whatever happens to the server, the network and this machine, and records that too: a watch that ends is
 // resumed where it ended; if the server no longer has the events since, a new list is compared with what was known, and

@@ -1,5 +1,8 @@
 // Package redact replaces what must not be in a recording by placeholders: the values of Secrets, and what rules name.
-// It edits the JSON of objects in place: all other bytes stay as the server wrote them.
+// It edits the JSON of objects in place: all other bytes stay as the server wrote them. [New] makes a [Redactor] of
+// rules that [ParseRule] has read; a recorder takes it as an option.
+//
+// It does not look for secrets elsewhere: what must be hidden and is in no Secret needs a rule.
 //
 // A placeholder is redacted-XXXXXXXX, with eight hexadecimal digits of a keyed hash of the value: equal values have
 // equal placeholders, so that a change is still seen as one, and without the key, which is random and never stored, the

@@ -1,8 +1,8 @@
 // Package timeline describes what changed in a recording: an [Entry] for each change of an object, with the fields, the
-// conditions and the writer, and for what else a recording has: Events, reconciles, gaps, errors, lists. [New] reads
-// entries from a source one at a time, and keeps no more in memory than the last version of each object that passes its
-// [Filter]. A [Summary] is what many entries have in common: who changes most, what alternates, how long it took until
-// workloads were ready.
+// conditions and the writer, and for what else a recording has: Events, reconciles, gaps, errors, lists. [ReadFile]
+// yields those of a file that pass a [Filter]; [New] reads them from any source. Neither keeps more in memory than the
+// last version of each object that passes. A [Summary] is what many entries have in common: who changes most, what
+// alternates, how long it took until workloads were ready.
 //
 // It is data only and makes no text for people. Whatever a recording contains, nothing here panics: what cannot be read
 // of an object is a problem in its entry.

@@ -52,7 +52,7 @@ type Entry struct {
 	Object *Object `json:"object,omitempty"`
 	// Relisted is true if the change was found by listing again: when it happened is not known.
 	Relisted bool `json:"relisted,omitempty"`
-	// Writer is who wrote the object, as far as managedFields or the trace tell.
+	// Writer is who wrote the object, as far as managedFields or the trace tell. Absent if they do not.
 	Writer *Writer `json:"writer,omitempty"`
 	// Change is what changed in an object: of EXISTING, ADDED, MODIFIED and DELETED.
 	Change *ObjectChange `json:"change,omitempty"`
@@ -115,8 +115,9 @@ func (w *Writer) Name() string {
 
 // ObjectChange is what changed in an object, and how it is after it.
 type ObjectChange struct {
-	// Fields are the fields that differ, sorted by path. Of objects that were added, existed or are gone there are
-	// none. Values of Secrets are hidden. Of a list whose entries only have another order, the values are their keys.
+	// Fields are the fields that differ, sorted by path. Of objects that were added or existed there are only those that
+	// a filter asks for, with their first values, and of objects that are gone none. Values of Secrets are hidden. Of a
+	// list whose entries only have another order, the values are their keys.
 	Fields []fields.Change `json:"fields,omitempty"`
 	// Only is set if nothing else changed than the order of lists, or times: Order, Times or OrderAndTimes.
 	Only Only `json:"only,omitempty"`

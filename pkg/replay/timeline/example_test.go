@@ -1,12 +1,9 @@
 package timeline_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
 
@@ -14,19 +11,10 @@ const incident = "../../../cmd/kubectl-reconcile/testdata/docs/incident.rec"
 
 // whoChanged prints who changed a field of objects of a kind in a recording, and when.
 func whoChanged(file, kind, field string) error {
-	recording, err := replay.OpenFile(file, replay.ReaderOptions{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = recording.Close() }()
-	changes := timeline.New(recording, timeline.Options{Filter: timeline.Filter{
+	changes := timeline.ReadFile(file, timeline.Options{Filter: timeline.Filter{
 		Kinds: []string{kind}, Fields: []string{field}, Types: []timeline.Type{timeline.Modified},
 	}})
-	for {
-		e, err := changes.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for e, err := range changes {
 		if err != nil {
 			return err
 		}
@@ -34,6 +22,7 @@ func whoChanged(file, kind, field string) error {
 			fmt.Println(e.Time.Format(time.TimeOnly), e.Object.Name, change, "by", e.Writer.Name())
 		}
 	}
+	return nil
 }
 
 // Who changed a field in a recording.

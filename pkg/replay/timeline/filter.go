@@ -13,13 +13,13 @@ import (
 )
 
 // Filter selects entries. The zero value selects all. Each of its fields that is set must hold; of the values of one
-// field, one must. Entries that are about no object, such as gaps, are selected by Kinds and Types alone; those of
-// lists are left out if other fields are set.
+// field, one must. GAP, ERROR, BEGIN, END and TORN are about no object, have no Change and no Writer, and are selected
+// by Kinds and Types alone; entries of lists are left out if other fields are set.
 type Filter struct {
 	// Namespace is that of the object; empty means any. Cluster-scoped objects are in none.
 	Namespace string
-	// Kinds are names of kinds, as kubectl takes them: see matchesKind. Events are selected by what they are about,
-	// too.
+	// Kinds are names of kinds, as kubectl takes them: plural, singular, short or of a category, or the kind, alone or
+	// followed by .GROUP or .VERSION.GROUP. Events are selected by what they are about, too.
 	Kinds []string
 	// Objects are single objects.
 	Objects []Name

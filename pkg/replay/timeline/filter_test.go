@@ -140,12 +140,12 @@ func TestConditionOfFieldFilter(t *testing.T) {
 func TestTree(t *testing.T) {
 	roots := []Name{{Kind: "deploy", Namespace: "shop", Name: "web"}}
 	r := family(t)
-	tree := NewTree(roots)
-	if err := tree.Scan(&r.Memory); err != nil {
+	ahead := Options{Filter: Filter{Tree: NewTree(roots)}}
+	if err := ReadAhead(&r.Memory, &ahead); err != nil {
 		t.Fatal(err)
 	}
 	want := "ADDED shop/web-rs-x, ADDED shop/web-rs, ADDED shop/web, EVENT shop/web-rs-x, MODIFIED shop/web-rs-x, GAP"
-	if diff := cmp.Diff(want, names(r.entries(Options{Filter: Filter{Tree: tree}}))); diff != "" {
+	if diff := cmp.Diff(want, names(r.entries(ahead))); diff != "" {
 		t.Errorf("the Pod is part of it at any time, although it comes first and loses its owner (-want +got):\n%s", diff)
 	}
 	want = "ADDED shop/web-rs, ADDED shop/web, GAP"

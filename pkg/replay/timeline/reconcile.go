@@ -37,9 +37,9 @@ type Writes struct {
 // of a session has it from the beginning on, and one with an audit log soon.
 const tracedWithin = 20_000
 
-// ScanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may
+// scanWrites reads which reconciles wrote what from a source to its end, if it has a trace: an event of the trace may
 // be recorded after the change that it made. The error is that of the source; what was read before it is returned, too.
-func ScanWrites(source replay.Source) (*Writes, error) {
+func scanWrites(source replay.Source) (*Writes, error) {
 	traced := reconciles{writes: &Writes{}}
 	found := false
 	for n := 0; found || n < tracedWithin; {

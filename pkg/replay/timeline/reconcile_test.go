@@ -102,11 +102,11 @@ func TestWrites(t *testing.T) {
 	if err := r.Rewind(); err != nil {
 		t.Fatal(err)
 	}
-	writes, err := ScanWrites(&r.Memory)
-	if err != nil {
+	var ahead Options
+	if err := ReadAhead(&r.Memory, &ahead); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("before by job, after by replicaset, other by , audited by jane, audited by joe", writers(Options{Writes: writes})); diff != "" {
+	if diff := cmp.Diff("before by job, after by replicaset, other by , audited by jane, audited by joe", writers(ahead)); diff != "" {
 		t.Errorf("read ahead (-want +got):\n%s", diff)
 	}
 }

@@ -2,8 +2,6 @@ package timeline
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"testing"
 	"time"
 
@@ -93,14 +91,11 @@ func (r *recording) entries(o Options) []*Entry {
 
 func readAll(t *Timeline) ([]*Entry, error) {
 	var out []*Entry
-	for {
-		e, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
+	for e, err := range t.All() {
 		if err != nil {
 			return out, err
 		}
 		out = append(out, e)
 	}
+	return out, nil
 }

@@ -3,6 +3,7 @@ package timeline
 import (
 	"errors"
 	"io"
+	"iter"
 	"slices"
 	"sort"
 
@@ -26,7 +27,8 @@ type Options struct {
 	// AllFields adds fields that change with every write, and entries of changes that have no others: managedFields,
 	// resourceVersion, heartbeats.
 	AllFields bool
-	// Writes are those of ScanWrites; nil if the source cannot be read twice. It then belongs to the Timeline.
+	// Writes are those that ReadAhead has found; they belong to the Timeline then. Without them, an entry does not have
+	// the reconcile that wrote if the trace has it later.
 	Writes *Writes
 	// Status, if it is not nil, chooses the entries whose Change.Status is set. It is called for all with a Change.
 	Status func(*Entry) bool
@@ -69,7 +71,7 @@ type version struct {
 	*document
 }
 
-// New returns a Timeline of the records of a source from the next one on.
+// New returns a Timeline of the records of a source from the next one on: see ReadAhead for what it cannot know.
 func New(source replay.Source, o Options) *Timeline {
 	t := &Timeline{
 		source: source, o: o, streams: map[int]*streamState{}, objects: map[replay.Key]*version{},
@@ -124,14 +126,64 @@ func (t *Timeline) Next() (*Entry, error) {
 	return nil, t.ended
 }
 
+// All yields what Next returns up to the last entry, or up to an error, with which it ends.
+func (t *Timeline) All() iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for {
+			e, err := t.Next()
+			if errors.Is(err, io.EOF) || !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ReadFile yields the entries of a recording in a file: replay.OpenFile, ReadAhead, New and Timeline.All in one call.
+// An error, of any of them, comes last.
+func ReadFile(path string, o Options) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		file, err := replay.OpenFile(path, replay.ReaderOptions{})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		if err := ReadAhead(file, &o); err != nil {
+			yield(nil, err)
+			return
+		}
+		New(file, o).All()(yield)
+	}
+}
+
+// ReadAhead reads a recording to its end for what the entries need to be complete: it fills Filter.Tree, if that is
+// set, and sets Writes. Then it rewinds the recording. That a recording was cut off is no error.
+func ReadAhead(recording replay.Recording, o *Options) error {
+	if o.Filter.Tree != nil {
+		if err := o.Filter.Tree.scan(recording); err != nil && !isTorn(err) {
+			return err
+		}
+		if err := recording.Rewind(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if o.Writes, err = scanWrites(recording); err != nil && !isTorn(err) {
+		return err
+	}
+	return recording.Rewind()
+}
+
+func isTorn(err error) bool {
+	torn := (*replay.TornError)(nil)
+	return errors.As(err, &torn)
+}
+
 // end returns the entry of a torn end, or the error of the source.
 func (t *Timeline) end(err error) (*Entry, error) {
 	t.ended = err
 	torn := (*replay.TornError)(nil)
-	if !errors.As(err, &torn) {
-		return nil, err
-	}
-	if !t.o.Filter.selectsType(Torn) {
+	if !errors.As(err, &torn) || !t.o.Filter.selectsType(Torn) {
 		return nil, err
 	}
 	e := &Entry{Type: Torn, Message: torn.Error()}

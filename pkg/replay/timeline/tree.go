@@ -12,7 +12,7 @@ import (
 )
 
 // Tree is what belongs to some objects: they, their dependents, the dependents of these and so on, at any time. It
-// knows what was added to it so far: Scan adds all of a recording.
+// knows what was added to it so far: ReadAhead adds all of a recording.
 type Tree struct {
 	roots   []Name
 	members map[types.UID]bool
@@ -50,9 +50,9 @@ func (t *Tree) rootsOf(kind treeKind, matches func(name string) bool) []bool {
 // maxTreeKinds bounds the kinds that are kept: owner references may have any.
 const maxTreeKinds = 1000
 
-// Scan reads a source to its end, and adds what belongs to the tree, in whatever order the source has it. The error is
+// scan reads a source to its end, and adds what belongs to the tree, in whatever order the source has it. The error is
 // that of the source; what was read before it was added.
-func (t *Tree) Scan(source replay.Source) error {
+func (t *Tree) scan(source replay.Source) error {
 	streams := map[int]*replay.Stream{}
 	dependents := map[types.UID]map[types.UID]bool{}
 	err := eachRecord(source, func(r *replay.Record) {

@@ -1,10 +1,11 @@
 // Package api is a Kubernetes API server inside the process: upstream's REST storage, admission, custom resources,
 // discovery and OpenAPI, assembled over the in-memory store of package memstore.
 //
-// It is for running controllers and trying manifests without a cluster. It is reachable in process without a socket
-// (inprocess.go), and with Options.Listen on an address by TLS. It is not a cluster: there is no etcd, no proxy to
-// other API servers and no kubelet, so pods do not run, and requests that need a kubelet (logs, exec, proxies) are
-// answered with an error that says so (nonetwork.go).
+// It is for running controllers and trying manifests without a cluster: [Start] starts a [Server], whose Config is for
+// clients. For the controllers, too, see package runlocal, which starts one by itself. It is reachable in process
+// without a socket (inprocess.go), and with Options.Listen on an address by TLS. It is not a cluster: there is no etcd,
+// no proxy to other API servers and no kubelet, so pods do not run, and requests that need a kubelet (logs, exec,
+// proxies) are answered with an error that says so (nonetwork.go).
 //
 // server.go has Start, Stop and what is in between. assembly.go puts the parts together: the API groups (groups.go,
 // core.go, customresources.go, aggregation.go, resourcemetrics.go) on their storage (storage.go), authentication and

@@ -1,5 +1,6 @@
 // Package compare plays a recording again, lets real controllers run on it, and compares what they write with what was
-// recorded.
+// recorded. [Run] does so with controllers of Kubernetes, [RunProgram] with a program of your own, and each returns a
+// [Result].
 //
 // The events of a recording are inputs, or effects of the controllers that are compared. Inputs are played in the order
 // in which they were written. Effects are withheld: a write of a controller is compared with the next withheld effect

@@ -4,6 +4,8 @@
 // Its core is a table with a row for each controller of kube-controller-manager (All): what the controller reads,
 // writes and needs, and if it does not run here, why. Select picks rows by name, Start builds and runs what was picked.
 //
+// A session of package runlocal does all that: only a program that has its own API server and tap calls Start.
+//
 // The package restricts no controller. What a controller may write is decided by the client configuration that Start is
 // given: see package guard for dry runs.
 //

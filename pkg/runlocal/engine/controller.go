@@ -1,5 +1,6 @@
 // Package engine runs reconcilers: watch events are mapped to keys, keys wait in a deduplicating, rate-limited queue,
-// and workers hand them to a Reconciler, with retries, backoff and an orderly stop.
+// and workers hand them to a Reconciler, with retries, backoff and an orderly stop. [New] makes a controller,
+// [Controller.Watch] gives it an informer, and [Controller.Start] starts it.
 //
 // It is a small worker loop for controllers that are traced as upstream's are: an Observer can wrap its queue and
 // replace its context. It is not a manager: it makes no informers and no clients, elects no leader and serves nothing.

@@ -2,6 +2,9 @@
 // kube-scheduler would, moves bound pods through their phases as a kubelet would, with failures on demand by
 // annotation, and makes volumes as the external provisioner of a storage driver would.
 //
+// A session of package runlocal has them, with Options.Nodes; a program with an API server but no session calls
+// [Start], and [StartProvisioner] for the volumes.
+//
 // Nothing runs: no container is started, no image pulled, no probe made, no volume mounted. The scheduler considers
 // unschedulable nodes, taints, nodeSelector, required node affinity, host ports and resource requests, claims where a
 // volume binder runs, and nothing else: pod affinity, topology spread and resource claims do not count, and it never

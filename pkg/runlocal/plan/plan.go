@@ -2,6 +2,9 @@
 // reconcile one key at a time, in an order that depends on nothing but the objects, and returns what they write as
 // steps, and what that makes of the objects. So two plans for the same objects are the same, byte for byte.
 //
+// A [Planner], made by [New], makes one: Configure completes the options of the session, which is started then, Begin
+// takes it, Settle lets it come to rest before objects are applied, and Run returns the [Plan].
+//
 // It is no model of the controllers, which are Kubernetes' own, and it reads no cluster: what the session begins with,
 // such as a copy of a namespace, is the caller's. It makes no text for people.
 //

@@ -1,7 +1,6 @@
 package runlocaltest_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
@@ -22,17 +21,7 @@ spec:
 
 func TestWeb(t *testing.T) {
 	session := runlocaltest.Start(t, runlocal.Options{Controllers: runlocal.Names("deployment", "replicaset")})
-	objects, err := runlocal.ParseManifests(strings.NewReader(web))
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied, err := session.Apply(t.Context(), "default", objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := session.WaitReady(t.Context(), applied); err != nil {
-		t.Fatal(err)
-	}
+	runlocaltest.ApplyReady(t, session, "default", web)
 	runlocaltest.AssertQuiescent(t, session)
 }
 

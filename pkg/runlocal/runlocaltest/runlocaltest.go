@@ -1,5 +1,12 @@
 // Package runlocaltest runs sessions of Kubernetes' controllers in tests. A session ends with its test, which fails if
 // goroutines of it are left, and has the trace in its log if it fails.
+//
+// [Start] starts a session, [ApplyReady] has its controllers make objects ready, and [AssertQuiescent] finds those that
+// do not come to rest. What a session can do beside is in package runlocal, what its pods do in package nodes. The
+// controllers under test are Kubernetes' own; others are clients, by the Config of the session.
+//
+// What Kubernetes' own code logs goes to klog: klog.SetLogger(logr.Discard()) in TestMain silences it, and not the
+// trace.
 package runlocaltest
 
 import (
@@ -20,7 +27,7 @@ import (
 )
 
 const (
-	// settleTimeout is how long AssertQuiescent waits until nothing is left to do.
+	// settleTimeout is how long ApplyReady and AssertQuiescent wait until nothing is left to do.
 	settleTimeout = time.Minute
 	// quietTime is how long AssertQuiescent looks on then.
 	quietTime = time.Second
@@ -60,6 +67,27 @@ func Start(t testing.TB, o runlocal.Options) *Session {
 		}
 	})
 	return s
+}
+
+// ApplyReady applies the objects of YAML documents or of JSON, and returns them when they are ready, workloads with all
+// their pods: runlocal.ParseManifests, Session.Apply and Session.WaitReady in one call. The test ends at once if one of
+// these fails, or if they are not ready within a minute.
+func ApplyReady(t testing.TB, s *Session, namespace, manifests string) []runlocal.Applied {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
+	defer cancel()
+	objects, err := runlocal.ParseManifests(strings.NewReader(manifests))
+	if err != nil {
+		t.Fatalf("reading objects: %v", err)
+	}
+	applied, err := s.Apply(ctx, namespace, objects)
+	if err != nil {
+		t.Fatalf("applying objects: %v", err)
+	}
+	if err := s.WaitReady(ctx, applied); err != nil {
+		t.Fatalf("waiting until objects are ready: %v", err)
+	}
+	return applied
 }
 
 // AssertQuiescent fails the test if the controllers go on writing though nothing has happened that they would have to

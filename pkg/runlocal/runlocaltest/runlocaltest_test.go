@@ -120,18 +120,24 @@ spec:
 func started(t testing.TB) *Session {
 	t.Helper()
 	s := Start(t, runlocal.Options{Controllers: runlocal.Names("deployment", "replicaset")})
-	objects, err := runlocal.ParseManifests(strings.NewReader(web))
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied, err := s.Apply(t.Context(), "default", objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitReady(t.Context(), applied); err != nil {
-		t.Fatal(err)
-	}
+	ApplyReady(t, s, "default", web)
 	return s
+}
+
+// TestApplyReady: the text in the log of a test that fails; started shows one that does not.
+func TestApplyReady(t *testing.T) {
+	for _, tt := range []struct {
+		reason, manifests, text string
+	}{
+		{"no object", "replicas: 3", "reading objects: manifests: line 1: a manifest with"},
+		{"an object that the API refuses", "{apiVersion: v1, kind: Pod, metadata: {name: a}}", "applying objects: "},
+		{"no controller makes it ready", web, "waiting until objects are ready: "},
+	} {
+		inner := run(t, func(tb testing.TB) { ApplyReady(tb, Start(tb, runlocal.Options{}), "default", tt.manifests) })
+		if !inner.failed || !strings.Contains(inner.text.String(), tt.text) {
+			t.Errorf("%s: the test failed: %t; its log: %s", tt.reason, inner.failed, &inner.text)
+		}
+	}
 }
 
 func TestQuiescent(t *testing.T) {

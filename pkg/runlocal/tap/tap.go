@@ -2,6 +2,10 @@
 // and why, what they log, which requests they make and how each reconcile ends. It emits the events of package trace,
 // and counts what is queued, running and in flight, so that a session can tell when its controllers have settled.
 //
+// Sessions of package runlocal use it: a program that only wants the trace of one needs nothing of it but a [State].
+// Others begin with [New], build controllers on [Tap.Informers] and the clients of [Controller.Config], and have their
+// queues wrapped by [SwapQueue].
+//
 // A program that imports it has one handler more in utilruntime.ErrorHandlers, from the start (log.go): it records the
 // errors that observed controllers report, and ignores all others.
 //

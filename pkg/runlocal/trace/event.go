@@ -2,6 +2,9 @@
 // logged, which requests it made and how it ended. The tap and the engine emit events; terminal output, NDJSON and
 // summaries consume them.
 //
+// An [Event] has a Detail, whose type tells what happened. A session passes them to a [Recorder], whose sinks may be a
+// [History], which keeps them for the program, a [Writer], which writes them as NDJSON for a [Reader], or a [Summary].
+//
 // It is data only: it observes nothing itself, has nothing about particular controllers and makes no text for people.
 //
 // Its files: event.go has the events, lazy.go the parts of them that are computed on first use, json.go their JSON and

@@ -1,6 +1,7 @@
 // Package trial lets Kubernetes' own controllers reconcile single objects of a cluster once, in dry run, and returns
 // how the API server answers what they write: which writes it refuses, and which it would accept. A webhook or a policy
-// that refuses a write of a controller need not leave a trace in the cluster; here it is found by trying.
+// that refuses a write of a controller need not leave a trace in the cluster; here it is found by trying. [Run] does
+// it, for kinds that [CanTry] knows.
 //
 // Nothing is kept by the server: every write is sent as a dry run, and what does not support that is not sent (package
 // guard). Other objects are listed, as the controllers' caches need them, and not reconciled.

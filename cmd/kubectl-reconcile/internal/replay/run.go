@@ -84,28 +84,11 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 		if err := o.checkNames(recording, out.Filter); err != nil {
 			return out, err
 		}
-		if err := readAhead(recording, &out); err != nil {
+		if err := timeline.ReadAhead(recording, &out); err != nil {
 			return out, err
 		}
 	}
 	return out, o.setMoments(recording, info, &out)
-}
-
-// readAhead reads what the timeline must know before: what belongs to a tree, and what reconciles wrote.
-func readAhead(recording replay.Recording, options *timeline.Options) error {
-	if options.Filter.Tree != nil {
-		if err := options.Filter.Tree.Scan(recording); err != nil && !isTorn(err) {
-			return err
-		}
-		if err := recording.Rewind(); err != nil {
-			return err
-		}
-	}
-	var err error
-	if options.Writes, err = timeline.ScanWrites(recording); err != nil && !isTorn(err) {
-		return err
-	}
-	return recording.Rewind()
 }
 
 // checkKinds returns an error for kinds of the filter of which nothing was recorded, and no Event is about one either.

@@ -2,6 +2,9 @@
 // is used by one test after another: what a test has left behind is deleted in between. No test shares a server with
 // another one at the same time, so that each may use the same namespaces, make nodes and count all objects that there
 // are.
+//
+// A package has a [Pool] in a variable, and calls goleak.VerifyTestMain with a [Main] of it; a test calls
+// [Pool.Server]. No controllers run: sessions of package runlocaltest have them.
 package apitest
 
 import (

@@ -3,6 +3,9 @@
 // whatever the resource. The rules and the error texts are those that a client of a kube-apiserver meets: for reads and
 // writes those of k8s.io/apiserver/pkg/storage/etcd3, for watches those of k8s.io/apiserver/pkg/storage/cacher.
 //
+// [New] makes a store, and [Store.Decorator] is what registries make their storage with: it is for a program that
+// assembles an API server, as package api does.
+//
 // store.go has what all resources share. Each resource has a table of objects and recent events (table.go), and a
 // storage.Interface on it (decorator.go, with read.go, list.go, write.go, watch.go), which keeps objects decoded or
 // encoded (representation.go). A watcher reads the events of the table in its own goroutine (watcher.go). A store can
