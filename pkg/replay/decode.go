@@ -79,8 +79,7 @@ type cursor struct {
 }
 
 func newCursor(s segment, records []byte) cursor {
-	c := cursor{segment: s, rest: records, time: s.begin}
-	return c
+	return cursor{segment: s, rest: records, time: s.begin}
 }
 
 // next parses the next record; false if there is none. The strings of the record are parts of the segment.

@@ -1,12 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 )
 
 // ReaderOptions are the options of a Reader. The zero value has the defaults.
@@ -294,7 +295,7 @@ func (r *Reader) Info() (Info, error) {
 			return Info{}, fmt.Errorf("reading the segment at byte %d: %w", s.offset, err)
 		}
 	}
-	sort.SliceStable(info.Streams, func(i, j int) bool { return info.Streams[i].Number < info.Streams[j].Number })
+	slices.SortStableFunc(info.Streams, func(a, b Stream) int { return cmp.Compare(a.Number, b.Number) })
 	r.info = &info
 	return info, nil
 }

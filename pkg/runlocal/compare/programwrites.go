@@ -195,12 +195,9 @@ func (p *programWrites) isOurs(w inspect.Writer) bool {
 
 // hasFields reports whether the program has written fields of an object.
 func (p *programWrites) hasFields(obj fields) bool {
-	for _, entry := range obj.maps("metadata", "managedFields") {
-		if slices.Contains(p.program.Writers, entry.text("manager")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(obj.maps("metadata", "managedFields"), func(entry fields) bool {
+		return slices.Contains(p.program.Writers, entry.text("manager"))
+	})
 }
 
 // noteOthers counts a write of others.

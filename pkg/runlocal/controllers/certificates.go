@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -249,10 +250,5 @@ func bundlePublisherFor(
 }
 
 func hasResource(list *metav1.APIResourceList, name string) bool {
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
 }

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -145,10 +144,7 @@ type buildFunc func(ctx context.Context, e environment) (runFunc, error)
 // All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
 func All() []Controller {
 	all := slices.Concat(running(), notRunning())
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return strings.Compare(a.Name, b.Name) < 0
-	})
+	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

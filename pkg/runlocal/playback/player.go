@@ -1,13 +1,13 @@
 package playback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -118,7 +118,7 @@ func (p *player) deliverList(ctx context.Context, one *kind, stream int) error {
 		}
 		return snapshot.VersionNumber(r.ResourceVersion)
 	}
-	sort.SliceStable(records, func(i, j int) bool { return rank(records[i]) < rank(records[j]) })
+	slices.SortStableFunc(records, func(a, b *replay.Record) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, r := range records {
 		version := r.ResourceVersion
