@@ -116,6 +116,21 @@ func (c *cursor) next(raw *rawRecord, l *Limits) (bool, error) {
 	return true, nil
 }
 
+// next returns the next record, and false if there is none. The record is nil if it is of an unknown type. last gets its
+// number and time.
+func (d *decoder) next(c *cursor, last *Record) (*Record, bool, error) {
+	var raw rawRecord
+	more, err := c.next(&raw, &d.limits)
+	if err != nil || !more {
+		return nil, false, err
+	}
+	record, err := d.record(&raw)
+	if err == nil {
+		last.Number, last.Time = clampInt64(raw.number), fromMicro(raw.time)
+	}
+	return record, true, err
+}
+
 // record makes a record of what was parsed. It returns nil for one of an unknown type, which changes nothing. Nothing
 // of the record is part of the segment.
 func (d *decoder) record(raw *rawRecord) (*Record, error) {

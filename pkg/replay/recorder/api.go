@@ -7,12 +7,12 @@ import (
 	"io"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
@@ -81,7 +81,7 @@ func (a *apiClient) list(ctx context.Context, s *Selection) ([]apijson.Item, str
 			return append(all, list.Items...), list.Version, nil
 		case err == nil:
 			all, options.Continue = append(all, list.Items...), list.Continue
-		case options.Continue != "" && isExpired(err):
+		case options.Continue != "" && cluster.IsExpired(err):
 			all, options = nil, metav1.ListOptions{}
 		default:
 			return nil, "", err
@@ -137,6 +137,3 @@ func (a *apiClient) watch(
 		}
 	}
 }
-
-// isExpired reports whether the server no longer has a resource version or the rest of a list.
-func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }

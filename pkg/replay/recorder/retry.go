@@ -65,12 +65,6 @@ func isUnusable(err error) bool {
 	return errors.As(err, &e)
 }
 
-// isLost reports whether the server does not have the events since a resource version, or does not know that version
-// itself, as after its store was restored from a backup.
-func isLost(err error) bool {
-	return isExpired(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
-}
-
 // isRefusal reports whether the server has understood the request and will refuse it again: the user may not do it, the
 // kind is not served or cannot be listed or watched, or a selector does not fit the kind.
 func isRefusal(err error) bool {

@@ -294,7 +294,7 @@ func (s *stream) failed(err error) error {
 	}
 	s.gap.interrupt(isErrorEvent(err))
 	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
-	lost := isLost(err) || isErrorEvent(err) && s.distrusted
+	lost := cluster.IsLost(err) || isErrorEvent(err) && s.distrusted
 	switch {
 	case lost && s.number != 0 && !s.expired:
 		s.expired, s.distrusted, s.failures = true, false, 0

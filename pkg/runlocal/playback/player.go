@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -139,6 +138,3 @@ func (p *player) deliverRest(ctx context.Context) {
 		}
 	}
 }
-
-// isEOF reports whether an error is that of a recording that ended in order.
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }
