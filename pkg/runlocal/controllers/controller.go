@@ -127,6 +127,16 @@ type environment struct {
 	shared *shared
 }
 
+// tapQueues makes the tap observe queues in private fields of a controller, whose keys are "namespace/name" already.
+func (e environment) tapQueues(controller any, fields ...string) error {
+	for _, field := range fields {
+		if err := tap.SwapQueue(e.tap, controller, field, stringKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // changes returns Kinds.Changes; nil if kinds is nil.
 func (e environment) changes() func() uint64 {
 	if e.kinds == nil {
