@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -63,10 +63,9 @@ func (g *Graph) Events(
 		return nil, nil, fmt.Errorf("reading events: %w", context.Cause(ctx))
 	}
 	for n, all := range r.found {
-		sort.SliceStable(all, func(i, j int) bool {
-			a, b := all[i], all[j]
+		slices.SortStableFunc(all, func(a, b Event) int {
 			return cmp.Or(b.Last.Compare(a.Last.Time),
-				cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message)) < 0
+				cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
 		})
 		r.found[n] = all[:min(len(all), mostOfObject)]
 	}

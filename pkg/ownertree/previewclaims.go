@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,10 +57,7 @@ func (g *Graph) PreviewClaims(
 	for _, c := range claims {
 		out = append(out, *c)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.Claim.Compare(b.Claim) < 0
-	})
+	slices.SortFunc(out, func(a, b ClaimOutcome) int { return a.Claim.Compare(b.Claim) })
 	return out, cluster.SortIncomplete(missing), nil
 }
 

@@ -3,6 +3,7 @@ package ownertree
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 				kinds: s.named, group: kind.Group, kind: kind.Kind, namespace: o.Namespace,
 				out: []reference{defined},
 			}
-			for _, field := range sortedKeys(o.fields) {
+			for _, field := range slices.Sorted(maps.Keys(o.fields)) {
 				if field != "metadata" && field != "status" {
 					r.value(field, o.fields[field], 0)
 				}
@@ -169,7 +170,7 @@ func (r *fieldReader) value(field string, value any, depth int) {
 			own := schema.GroupKind{Group: r.group, Kind: r.kind}
 			r.add(field, own, "", textOf(v, "namespace"), textOf(v, "name"), guessed)
 		}
-		for _, inner := range sortedKeys(v) {
+		for _, inner := range slices.Sorted(maps.Keys(v)) {
 			r.value(inner, v[inner], depth+1)
 		}
 	}
@@ -347,15 +348,6 @@ func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace,
 	if !slices.Contains(r.out, ref) {
 		r.out = append(r.out, ref)
 	}
-}
-
-func sortedKeys(fields map[string]any) []string {
-	out := make([]string, 0, len(fields))
-	for name := range fields {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // kindIndex finds kinds by what they are called.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -227,16 +226,13 @@ func (s *relationSource) requests(wanted map[list]bool, used []*Node) []request 
 			}
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.compare(b.list) < 0
-	})
+	slices.SortFunc(out, func(a, b request) int { return a.compare(b.list) })
 	return out
 }
 
 func sortedLists(set map[list]bool) []list {
 	out := slices.Collect(maps.Keys(set))
-	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
+	slices.SortFunc(out, list.compare)
 	return out
 }
 

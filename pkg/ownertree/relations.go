@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sort"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,7 +67,7 @@ func (g *Graph) Relate(
 		r.usesOf(ctx, step[uses])
 		r.usersOf(ctx, step[usedBy])
 	}
-	sort.Slice(r.found, func(i, j int) bool { return r.found[i].compare(r.found[j]) < 0 })
+	slices.SortFunc(r.found, Relation.compare)
 	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
 }
 
@@ -258,7 +257,7 @@ func Lacks(nodes []*Node, relations []Relation) map[*Node][]Lack {
 			}
 		}
 		lacks := out[n]
-		sort.Slice(lacks, func(i, j int) bool { return lacks[i].Object.Compare(lacks[j].Object) < 0 })
+		slices.SortFunc(lacks, func(a, b Lack) int { return a.Object.Compare(b.Object) })
 	}
 	return out
 }
@@ -360,7 +359,7 @@ type relatedLayout struct {
 // attach draws what the object is tied to in these directions, but the one that it is drawn below.
 func (r *relatedLayout) attach(b *Branch, above *Node, ways ...direction) {
 	ties := slices.Clone(r.ends[b.Node])
-	sort.Slice(ties, func(i, j int) bool { return ties[i].compare(ties[j]) < 0 })
+	slices.SortFunc(ties, relationEnd.compare)
 	for _, t := range ties {
 		if !slices.Contains(ways, t.way) || t.other == above {
 			continue

@@ -1,8 +1,8 @@
 package ownertree
 
 import (
+	"maps"
 	"slices"
-	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -146,12 +146,7 @@ func (l *drawer) enter(stack []drawing, b *Branch) []drawing {
 
 // sorted returns the nodes of a set in their order.
 func sorted[V any](set map[*Node]V) []*Node {
-	out := make([]*Node, 0, len(set))
-	for n := range set {
-		out = append(out, n)
-	}
-	slices.SortFunc(out, (*Node).Compare)
-	return out
+	return slices.SortedFunc(maps.Keys(set), (*Node).Compare)
 }
 
 // plan is which nodes a tree shows.
@@ -234,20 +229,13 @@ func (p *plan) shows(n *Node) bool {
 
 // tops are where the trees begin.
 func (p *plan) tops() []*Node {
-	all := make(map[*Node]bool, len(p.level)+len(p.way))
+	others := maps.Clone(p.way)
 	for n := range p.level {
-		all[n] = true
+		others[n] = true
 	}
-	for n := range p.way {
-		all[n] = true
-	}
+	maps.DeleteFunc(others, func(n *Node, _ bool) bool { return p.asked[n] })
 	// Of a circle it shall be one that was asked for, if it can: so those come first.
-	nodes := append([]*Node{}, p.order...)
-	for _, n := range sorted(all) {
-		if !p.asked[n] {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := slices.Concat(p.order, sorted(others))
 	top := map[*Node]bool{}
 	for _, n := range sources(nodes, func(n *Node) []*Node { return n.Dependents }) {
 		if p.visible(n) {
@@ -306,10 +294,7 @@ func (p *plan) draws(owner, d *Node) (drawn, deep bool) {
 }
 
 func sortLinks(links []link) {
-	sort.Slice(links, func(i, j int) bool {
-		a, b := links[i], links[j]
-		return a.node.Compare(b.node) < 0
-	})
+	slices.SortFunc(links, func(a, b link) int { return a.node.Compare(b.node) })
 }
 
 // sources returns the nodes that reach all others over next, in the order given: those that no other node leads to, and

@@ -79,8 +79,7 @@ type cursor struct {
 }
 
 func newCursor(s segment, records []byte) cursor {
-	c := cursor{segment: s, rest: records, time: s.begin}
-	return c
+	return cursor{segment: s, rest: records, time: s.begin}
 }
 
 // next parses the next record; false if there is none. The strings of the record are parts of the segment.
@@ -115,6 +114,21 @@ func (c *cursor) next(raw *rawRecord, l *Limits) (bool, error) {
 	c.rest, c.time = p.rest, raw.time
 	c.read++
 	return true, nil
+}
+
+// next returns the next record, and false if there is none. The record is nil if it is of an unknown type. last gets its
+// number and time.
+func (d *decoder) next(c *cursor, last *Record) (*Record, bool, error) {
+	var raw rawRecord
+	more, err := c.next(&raw, &d.limits)
+	if err != nil || !more {
+		return nil, false, err
+	}
+	record, err := d.record(&raw)
+	if err == nil {
+		last.Number, last.Time = clampInt64(raw.number), fromMicro(raw.time)
+	}
+	return record, true, err
 }
 
 // record makes a record of what was parsed. It returns nil for one of an unknown type, which changes nothing. Nothing

@@ -1,12 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 )
 
 // ReaderOptions are the options of a Reader. The zero value has the defaults.
@@ -206,16 +207,7 @@ func (r *Reader) Next() (*Record, error) {
 
 // step returns the next record, or nil if it is of an unknown type or a segment was read instead.
 func (r *Reader) step() (*Record, error) {
-	var raw rawRecord
-	more, err := r.cursor.next(&raw, &r.limits)
-	if err != nil {
-		return nil, err
-	}
-	if more {
-		record, err := r.decoder.record(&raw)
-		if err == nil {
-			r.last.Number, r.last.Time = clampInt64(raw.number), fromMicro(raw.time)
-		}
+	if record, more, err := r.decoder.next(&r.cursor, &r.last); more || err != nil {
 		return record, err
 	}
 	for r.next < len(r.segments) && r.segments[r.next].is(segmentSnapshot) {
@@ -294,7 +286,7 @@ func (r *Reader) Info() (Info, error) {
 			return Info{}, fmt.Errorf("reading the segment at byte %d: %w", s.offset, err)
 		}
 	}
-	sort.SliceStable(info.Streams, func(i, j int) bool { return info.Streams[i].Number < info.Streams[j].Number })
+	slices.SortStableFunc(info.Streams, func(a, b Stream) int { return cmp.Compare(a.Number, b.Number) })
 	r.info = &info
 	return info, nil
 }

@@ -1,31 +1,22 @@
 package replay
 
 import (
-	"sort"
+	"maps"
+	"slices"
 )
 
 // snapshot writes all streams and objects, so that reading can begin after it. Only between segments.
 func (w *Writer) snapshot() error {
 	p := &snapshotWriter{w: w, flags: segmentSnapshotBegin}
-	numbers := make([]int, 0, len(w.streams))
-	for number := range w.streams {
-		numbers = append(numbers, number)
-	}
-	sort.Ints(numbers)
+	numbers := slices.Sorted(maps.Keys(w.streams))
 	for _, number := range numbers {
 		p.add(&rawRecord{
 			typ: TypeStream, stream: uint64(number), //nolint:gosec // G115: positive
 			fields: fieldPayload, json: w.streams[number].json,
 		})
 	}
-	objects := make([]*writtenObject, 0, len(w.objects))
-	for _, object := range w.objects {
-		objects = append(objects, object)
-	}
-	sort.Slice(objects, func(i, j int) bool {
-		return objects[i].record.Key().Compare(objects[j].record.Key()) < 0
-	})
-	for _, object := range objects {
+	byKey := func(a, b *writtenObject) int { return a.record.Key().Compare(b.record.Key()) }
+	for _, object := range slices.SortedFunc(maps.Values(w.objects), byKey) {
 		if err := p.addObject(object); err != nil {
 			return err
 		}

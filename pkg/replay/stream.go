@@ -63,16 +63,7 @@ func (s *StreamReader) Next() (*Record, error) {
 
 // step returns the next record, or nil if it is of an unknown type or a frame was read instead.
 func (s *StreamReader) step() (*Record, error) {
-	var raw rawRecord
-	more, err := s.cursor.next(&raw, &s.decoder.limits)
-	if err != nil {
-		return nil, err
-	}
-	if more {
-		record, err := s.decoder.record(&raw)
-		if err == nil {
-			s.last.Number, s.last.Time = clampInt64(raw.number), fromMicro(raw.time)
-		}
+	if record, more, err := s.decoder.next(&s.cursor, &s.last); more || err != nil {
 		return record, err
 	}
 	if s.chain.ended {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -155,10 +155,9 @@ func (l *listings) filtered(choice func(schema.GroupResource, *listing) bool) []
 			out = append(out, Listing{Resource: r, Controllers: l.readers[r], Err: known.err, Listed: known.listed})
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
+	slices.SortFunc(out, func(a, b Listing) int {
 		return cmp.Or(cmp.Compare(a.Resource.Resource, b.Resource.Resource),
-			cmp.Compare(a.Resource.Group, b.Resource.Group)) < 0
+			cmp.Compare(a.Resource.Group, b.Resource.Group))
 	})
 	return out
 }

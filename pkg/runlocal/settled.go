@@ -3,7 +3,6 @@ package runlocal
 import (
 	"context"
 	"slices"
-	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,10 +75,7 @@ func pending(state tap.State) []Pending {
 			}
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.Due.Compare(b.Due) < 0
-	})
+	slices.SortStableFunc(out, func(a, b Pending) int { return a.Due.Compare(b.Due) })
 	return out
 }
 

@@ -47,7 +47,8 @@ func (s *Session) waitReady(ctx context.Context, applied []Applied, alone bool) 
 		if err == nil { // else what was read before still holds
 			unreported = nil
 		}
-		if i := slices.IndexFunc(late, isUnreported); i >= 0 && last && !alone {
+		i := slices.IndexFunc(late, func(o ObjectStatus) bool { return o.Status.Unreported() })
+		if i >= 0 && last && !alone {
 			late = late[i:]
 			unreported = &NotReadyError{late}
 		}
@@ -65,8 +66,6 @@ func (s *Session) waitReady(ctx context.Context, applied []Applied, alone bool) 
 	}
 	return err
 }
-
-func isUnreported(o ObjectStatus) bool { return o.Status.Unreported() }
 
 // dueBeforeDeadline reports whether a key comes back before the deadline of ctx, if that has one.
 func (s *Session) dueBeforeDeadline(ctx context.Context) bool {

@@ -119,7 +119,7 @@ func (f *follower[T]) follow(ctx context.Context) {
 			continue
 		case err == nil: // a watch that ended without an event
 			pause = f.backoff
-		case next != "" && isLost(err):
+		case next != "" && IsLost(err):
 			at, pause = "", f.backoff
 		default:
 			at = next
@@ -132,10 +132,10 @@ func (f *follower[T]) follow(ctx context.Context) {
 	}
 }
 
-// isLost reports whether the server does not have the events since a resource version, or does not know that version
+// IsLost reports whether the server does not have the events since a resource version, or does not know that version
 // itself, as after its store was restored from a backup.
-func isLost(err error) bool {
-	return expired(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+func IsLost(err error) bool {
+	return IsExpired(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // sleep waits for d. It returns false if ctx ended first.

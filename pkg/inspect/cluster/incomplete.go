@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sort"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,7 +65,7 @@ func (i Incomplete) Compare(other Incomplete) int {
 
 // SortIncomplete sorts in place and returns the slice without duplicates.
 func SortIncomplete(all []Incomplete) []Incomplete {
-	sort.Slice(all, func(i, j int) bool { return all[i].Compare(all[j]) < 0 })
+	slices.SortFunc(all, Incomplete.Compare)
 	return slices.Compact(all)
 }
 

@@ -61,7 +61,7 @@ func (r *Reader) ListJSON(
 // lacksVersion reports whether an error is that of a server which does not have a resource, or its state, at the
 // version that was asked for.
 func lacksVersion(err error) bool {
-	return expired(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
+	return IsExpired(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 

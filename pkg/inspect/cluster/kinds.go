@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -101,7 +100,7 @@ type Kinds struct {
 // All returns every kind once, in its preferred version, sorted by Kind.Compare. The slice belongs to the caller.
 func (k *Kinds) All() []Kind {
 	out := slices.Clone(k.preferred)
-	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
+	slices.SortFunc(out, Kind.Compare)
 	return out
 }
 
@@ -221,10 +220,7 @@ func newKinds(
 	}
 	k.incomplete = SortIncomplete(k.incomplete)
 	groups = slices.Clone(groups)
-	sort.SliceStable(groups, func(i, j int) bool {
-		a, b := groups[i], groups[j]
-		return cmp.Compare(core(b), core(a)) < 0
-	})
+	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int { return cmp.Compare(core(b), core(a)) })
 	for i := range groups {
 		k.add(&groups[i], resources)
 	}

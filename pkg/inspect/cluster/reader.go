@@ -225,7 +225,7 @@ func pages(
 			return list.ResourceVersion, nil
 		case err == nil:
 			options.Continue = list.Continue
-		case ctx.Err() != nil || options.Continue == "" || restarted || !expired(err):
+		case ctx.Err() != nil || options.Continue == "" || restarted || !IsExpired(err):
 			return "", err
 		default:
 			restarted = continueExpired(&options, err)
@@ -235,8 +235,8 @@ func pages(
 	}
 }
 
-// expired reports whether the error is that of an expired continue token or resource version.
-func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+// IsExpired reports whether the error is that of an expired continue token or resource version.
+func IsExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // continueExpired changes options to continue after a token has expired. It returns true if the list starts again.
 func continueExpired(options *metav1.ListOptions, err error) bool {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -238,12 +237,11 @@ func (r *situationReader) evictions(ctx context.Context) error {
 	case err != nil:
 		r.unread = append(r.unread, target.Incomplete(err))
 	}
-	sort.Slice(r.drained, func(i, j int) bool {
-		a, b := r.drained[i], r.drained[j]
+	slices.SortFunc(r.drained, func(a, b protectedPod) int {
 		return cmp.Or(
 			cmp.Compare(a.budget.namespace, b.budget.namespace), cmp.Compare(a.budget.name, b.budget.name),
 			cmp.Compare(a.name, b.name),
-		) < 0
+		)
 	})
 	return nil
 }

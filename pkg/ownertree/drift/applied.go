@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -91,15 +92,7 @@ func isWithin(applied, actual any) bool {
 		if len(applied) == 0 && actual == nil {
 			return true
 		}
-		if !ok || len(list) != len(applied) {
-			return false
-		}
-		for i, v := range applied {
-			if !isWithin(v, list[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(applied, list, isWithin)
 	case bool:
 		return applied == actual || !applied && actual == nil
 	case string:

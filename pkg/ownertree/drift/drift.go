@@ -12,7 +12,7 @@ package drift
 
 import (
 	"cmp"
-	"sort"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,17 +87,10 @@ func Find(objects []*unstructured.Unstructured) Report {
 		r.SetFields = append(r.SetFields, againstOwner(obj, byUID)...)
 		r.SetFields = append(r.SetFields, againstApplied(obj)...)
 	}
-	sort.SliceStable(r.Unseen, func(i, j int) bool {
-		a, b := r.Unseen[i], r.Unseen[j]
-		return compareObjects(a.Object, b.Object) < 0
-	})
-	sort.SliceStable(r.Counts, func(i, j int) bool {
-		a, b := r.Counts[i], r.Counts[j]
-		return compareObjects(a.Object, b.Object) < 0
-	})
-	sort.SliceStable(r.SetFields, func(i, j int) bool {
-		a, b := r.SetFields[i], r.SetFields[j]
-		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Path, b.Path)) < 0
+	slices.SortStableFunc(r.Unseen, func(a, b Unseen) int { return compareObjects(a.Object, b.Object) })
+	slices.SortStableFunc(r.Counts, func(a, b Count) int { return compareObjects(a.Object, b.Object) })
+	slices.SortStableFunc(r.SetFields, func(a, b SetField) int {
+		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Path, b.Path))
 	})
 	return r
 }

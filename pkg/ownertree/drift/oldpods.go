@@ -3,7 +3,6 @@ package drift
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -80,9 +79,8 @@ func oldPods(objects []*unstructured.Unstructured) []OldPods {
 			Object: owners[key.owner], Wanted: newest[key.owner], Actual: key.revision, Pods: pods,
 		})
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Actual, b.Actual)) < 0
+	slices.SortFunc(out, func(a, b OldPods) int {
+		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Actual, b.Actual))
 	})
 	return out
 }

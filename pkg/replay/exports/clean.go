@@ -1,6 +1,9 @@
 package exports
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // rank orders kinds by what must be there before others can be applied.
 func rank(kind string) int {
@@ -55,12 +58,10 @@ func clean(object map[string]any) bool {
 // hasController reports whether a controller made an object.
 func hasController(meta map[string]any) bool {
 	owners, _ := meta["ownerReferences"].([]any)
-	for _, o := range owners {
-		if owner, ok := o.(map[string]any); ok && owner["controller"] == true {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(owners, func(o any) bool {
+		owner, _ := o.(map[string]any)
+		return owner["controller"] == true
+	})
 }
 
 // isDefault reports whether every namespace or cluster has an object, which something makes again.

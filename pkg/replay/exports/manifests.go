@@ -2,10 +2,11 @@ package exports
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -20,8 +21,8 @@ func WriteManifests(w io.Writer, state *replay.State, o Options) error {
 		records = append(records, r)
 	}
 	if o.Clean {
-		sort.SliceStable(records, func(i, j int) bool {
-			return rank(state.Stream(records[i].Stream).Kind) < rank(state.Stream(records[j].Stream).Kind)
+		slices.SortStableFunc(records, func(a, b *replay.Record) int {
+			return cmp.Compare(rank(state.Stream(a.Stream).Kind), rank(state.Stream(b.Stream).Kind))
 		})
 	}
 	out := &manifestWriter{w: w}

@@ -40,15 +40,9 @@ func (f *manifests) add(s *Source, doc *document) error {
 		f.versions[kind.String()] = e.Metadata.ResourceVersion
 	}
 	for _, text := range texts {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		o, err := parseObject(text, kind)
+		o, err := s.parseNamed(doc, text, kind)
 		if err != nil {
-			return doc.errorf("%w", err)
-		}
-		if o.meta.Name == "" {
-			return doc.errorf("the %s has no name", o.gvk.Kind)
+			return err
 		}
 		if f.size += int64(len(o.text)); f.size > maxCollected {
 			return doc.errorf("the objects have more than %d MB", maxCollected>>20)

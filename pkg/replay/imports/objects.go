@@ -27,19 +27,28 @@ func (f *objects) add(s *Source, doc *document) error {
 		return err
 	}
 	for _, text := range texts {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		o, err := parseObject(text, kind)
+		o, err := s.parseNamed(doc, text, kind)
 		if err != nil {
-			return doc.errorf("%w", err)
-		}
-		if o.meta.Name == "" {
-			return doc.errorf("the %s has no name", o.gvk.Kind)
+			return err
 		}
 		f.addObject(s, o)
 	}
 	return nil
+}
+
+// parseNamed parses an object of a document, which must have a name.
+func (s *Source) parseNamed(doc *document, text []byte, kind schema.GroupVersionKind) (*object, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	o, err := parseObject(text, kind)
+	if err != nil {
+		return nil, doc.errorf("%w", err)
+	}
+	if o.meta.Name == "" {
+		return nil, doc.errorf("the %s has no name", o.gvk.Kind)
+	}
+	return o, nil
 }
 
 func (f *objects) addObject(s *Source, o *object) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/internal/apijson"
 )
 
@@ -80,7 +81,7 @@ func (a *apiClient) list(ctx context.Context, s *Selection) ([]apijson.Item, str
 			return append(all, list.Items...), list.Version, nil
 		case err == nil:
 			all, options.Continue = append(all, list.Items...), list.Continue
-		case options.Continue != "" && isExpired(err):
+		case options.Continue != "" && cluster.IsExpired(err):
 			all, options = nil, metav1.ListOptions{}
 		default:
 			return nil, "", err

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -72,7 +73,7 @@ func (s *stream) failed(err error) error {
 	}
 	s.gap.interrupt(isErrorEvent(err))
 	// The second ERROR in a row without an event between is taken for one that the same watch would get again.
-	lost := isLost(err) || isErrorEvent(err) && s.distrusted
+	lost := cluster.IsLost(err) || isErrorEvent(err) && s.distrusted
 	switch {
 	case lost && s.number != 0 && !s.expired:
 		s.expired, s.distrusted, s.failures = true, false, 0
@@ -87,15 +88,6 @@ func (s *stream) failed(err error) error {
 	s.trouble(err, false)
 	s.beginGap(err)
 	return nil
-}
-
-// isExpired reports whether the server no longer has a resource version or the rest of a list.
-func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
-
-// isLost reports whether the server does not have the events since a resource version, or does not know that version
-// itself, as after its store was restored from a backup.
-func isLost(err error) bool {
-	return isExpired(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // isRefusal reports whether the server has understood the request and will refuse it again: the user may not do it, the

@@ -1,9 +1,11 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -226,17 +228,9 @@ func (j *journal) snapshot(s *streamState) error {
 
 // sortedKeys returns the keys of objects, in the order in which an API server lists them.
 func sortedKeys(objects map[objectKey]knownObject) []objectKey {
-	out := make([]objectKey, 0, len(objects))
-	for key := range objects {
-		out = append(out, key)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].namespace != out[j].namespace {
-			return out[i].namespace < out[j].namespace
-		}
-		return out[i].name < out[j].name
+	return slices.SortedFunc(maps.Keys(objects), func(a, b objectKey) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
-	return out
 }
 
 // tick is called about every second: it writes that the recorder is alive, if connected and nothing else was written

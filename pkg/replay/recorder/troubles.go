@@ -1,7 +1,8 @@
 package recorder
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -70,10 +71,6 @@ func (t *troubles) ended() int {
 func (t *troubles) all() []Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := make([]Trouble, 0, len(t.current))
-	for _, trouble := range t.current {
-		out = append(out, trouble)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j].Incomplete) < 0 })
-	return out
+	byKind := func(a, b Trouble) int { return a.Compare(b.Incomplete) }
+	return slices.SortedFunc(maps.Values(t.current), byKind)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,12 +54,7 @@ func (r *Rule) Matches(stream *replay.Stream) bool {
 		return false
 	}
 	names := append([]string{stream.Resource, stream.Singular, stream.Kind}, stream.ShortNames...)
-	for _, n := range names {
-		if n != "" && strings.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return n != "" && strings.EqualFold(n, name) })
 }
 
 // ParseRule parses a rule: TYPE:PATH, or /PATTERN/, a regular expression whose matches are redacted in all texts. TYPE
@@ -109,12 +105,8 @@ func leadsToIdentity(path Path) bool {
 	if len(path) == 1 {
 		return true
 	}
-	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
-		if len(path) == 2 && path[1].matchesKey(field) {
-			return true
-		}
-	}
-	return false
+	return len(path) == 2 &&
+		slices.ContainsFunc([]string{"name", "namespace", "uid", "resourceVersion"}, path[1].matchesKey)
 }
 
 // parsePath parses the path of a rule.

@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -227,9 +227,8 @@ func (f flaps) list() []Flapping {
 			}
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.compare(&b.Object), cmp.Compare(a.Field, b.Field)) < 0
+	slices.SortFunc(out, func(a, b Flapping) int {
+		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.compare(&b.Object), cmp.Compare(a.Field, b.Field))
 	})
 	out, _ = cut(out)
 	return out
@@ -242,8 +241,8 @@ func (f *flappingField) list() []FlappingValue {
 			out = append(out, FlappingValue{Value: value, Count: writes.count, Writers: writes.writers})
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		return cmp.Or(cmp.Compare(out[j].Count, out[i].Count), cmp.Compare(out[i].Value, out[j].Value)) < 0
+	slices.SortFunc(out, func(a, b FlappingValue) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	})
 	return out
 }

@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -210,16 +209,15 @@ func (r *readiness) list(last time.Time) []Readiness {
 		one.Stuck = w.reason
 		out = append(out, one)
 	}
-	rank := func(r *Readiness) int {
+	rank := func(r Readiness) int {
 		if r.Ready || r.Deleted || r.Superseded {
 			return 1
 		}
 		return 0
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
+	slices.SortFunc(out, func(a, b Readiness) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Number, b.Number),
-			a.Object.compare(&b.Object)) < 0
+			a.Object.compare(&b.Object))
 	})
 	out, _ = cut(out)
 	return out

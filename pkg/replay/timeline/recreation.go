@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -178,9 +177,8 @@ func (r *recreations) list(rate func(int) float64) []Recreation {
 		}
 		out = append(out, g.Recreation)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.compare(&b.Object)) < 0
+	slices.SortFunc(out, func(a, b Recreation) int {
+		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.compare(&b.Object))
 	})
 	out, _ = cut(out)
 	return out

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -195,9 +194,8 @@ func (r rewrites) list(rate func(int) float64) []Rewrites {
 			out = append(out, *one)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.compare(&b.Object), cmp.Compare(a.Only, b.Only)) < 0
+	slices.SortFunc(out, func(a, b Rewrites) int {
+		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.compare(&b.Object), cmp.Compare(a.Only, b.Only))
 	})
 	out, _ = cut(out)
 	return out

@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
@@ -337,25 +336,22 @@ func (s *Summarizer) Summary() *Summary {
 	for _, k := range s.kinds {
 		out.Kinds = append(out.Kinds, *k)
 	}
-	sort.Slice(out.Kinds, func(i, j int) bool {
-		a, b := out.Kinds[i], out.Kinds[j]
-		return cmp.Or(cmp.Compare(b.changes(), a.changes()), cmp.Compare(a.Resource, b.Resource)) < 0
+	slices.SortFunc(out.Kinds, func(a, b KindCount) int {
+		return cmp.Or(cmp.Compare(b.changes(), a.changes()), cmp.Compare(a.Resource, b.Resource))
 	})
 	for _, o := range s.objects {
 		o.PerMinute = rate(o.Changes)
 		out.Objects = append(out.Objects, *o)
 	}
-	sort.Slice(out.Objects, func(i, j int) bool {
-		a, b := &out.Objects[i], &out.Objects[j]
-		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.compare(&b.Object)) < 0
+	slices.SortFunc(out.Objects, func(a, b Churn) int {
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.compare(&b.Object))
 	})
 	out.Objects, out.MoreObjects = cut(out.Objects)
 	for name, w := range s.writers {
 		out.Writers = append(out.Writers, WriterChurn{name, w.changes, len(w.objects), rate(w.changes)})
 	}
-	sort.Slice(out.Writers, func(i, j int) bool {
-		a, b := out.Writers[i], out.Writers[j]
-		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Name, b.Name)) < 0
+	slices.SortFunc(out.Writers, func(a, b WriterChurn) int {
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Name, b.Name))
 	})
 	out.Writers, out.MoreWriters = cut(out.Writers)
 	out.Events = s.eventCounts()
@@ -366,10 +362,8 @@ func (s *Summarizer) Summary() *Summary {
 	for _, r := range s.restarts {
 		out.Restarts = append(out.Restarts, *r)
 	}
-	sort.Slice(out.Restarts, func(i, j int) bool {
-		a, b := &out.Restarts[i], &out.Restarts[j]
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.compare(&b.Object),
-			cmp.Compare(a.Container, b.Container)) < 0
+	slices.SortFunc(out.Restarts, func(a, b Restarts) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.compare(&b.Object), cmp.Compare(a.Container, b.Container))
 	})
 	for _, c := range s.controllers {
 		out.Controllers = append(out.Controllers, *c)
@@ -387,16 +381,15 @@ func (s *Summarizer) eventCounts() []EventCount {
 		kind.Objects, kind.Last = len(count.objects), count.last
 		out = append(out, kind)
 	}
-	warning := func(e *EventCount) int {
+	warning := func(e EventCount) int {
 		if e.Type == "Normal" {
 			return 1
 		}
 		return 0
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
+	slices.SortFunc(out, func(a, b EventCount) int {
 		return cmp.Or(cmp.Compare(warning(a), warning(b)), cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.By, b.By), cmp.Compare(a.Type, b.Type)) < 0
+			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.By, b.By), cmp.Compare(a.Type, b.Type))
 	})
 	out, _ = cut(out)
 	return out

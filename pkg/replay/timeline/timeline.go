@@ -1,11 +1,12 @@
 package timeline
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"slices"
-	"sort"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -202,12 +203,7 @@ func (t *Timeline) SinceReached() bool { return t.since.reached || t.since.isZer
 // Writers returns the names of those that wrote, sorted: of all whose changes the rest of the filter selects. It is for
 // suggestions, and has at most a thousand.
 func (t *Timeline) Writers() []string {
-	out := make([]string, 0, len(t.writers))
-	for name := range t.writers {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(t.writers))
 }
 
 // SeveralNamespaces reports whether objects of several namespaces were selected so far. Objects that are in none do not
@@ -243,7 +239,7 @@ func (t *Timeline) Streams() []replay.Stream {
 	for _, s := range t.streams {
 		out = append(out, *s.Stream)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Number < out[j].Number })
+	slices.SortFunc(out, func(a, b replay.Stream) int { return cmp.Compare(a.Number, b.Number) })
 	return out
 }
 

@@ -3,6 +3,8 @@ package timeline
 import (
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,10 +76,7 @@ func (t *Tree) scan(source replay.Source) error {
 			dependents[owner.UID][uid] = true
 		}
 	})
-	var next []types.UID
-	for uid := range t.members {
-		next = append(next, uid)
-	}
+	next := slices.Collect(maps.Keys(t.members))
 	for len(next) > 0 {
 		last := next[len(next)-1]
 		next = next[:len(next)-1]
@@ -156,15 +155,8 @@ func (t *Tree) isBelow(r *replay.Record) bool {
 
 // has reports whether an object belongs to the tree, as far as is known.
 func (t *Tree) has(o *Object) bool {
-	if o.UID != "" && t.members[o.UID] {
-		return true
-	}
-	for _, root := range t.roots {
-		if root.is(o) {
-			return true
-		}
-	}
-	return false
+	return o.UID != "" && t.members[o.UID] ||
+		slices.ContainsFunc(t.roots, func(root Name) bool { return root.is(o) })
 }
 
 // uidOf returns the UID of the object of a record.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,7 +69,7 @@ func (r Permission) Compare(other Permission) int {
 // SortedPermissions returns the keys of a map, sorted.
 func SortedPermissions[V any](of map[Permission]V) []Permission {
 	out := slices.Collect(maps.Keys(of))
-	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
+	slices.SortFunc(out, Permission.Compare)
 	return out
 }
 
@@ -105,9 +104,6 @@ func (n needs) sorted() []Need {
 		need.Controllers = slices.Compact(need.Controllers)
 		out = append(out, *need)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.Compare(b.Permission) < 0
-	})
+	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Permission) })
 	return out
 }

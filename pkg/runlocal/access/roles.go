@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -88,10 +87,7 @@ func rulesFor(needs []Need) []rbacv1.PolicyRule {
 		}
 		out = append(out, rule)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return strings.Compare(ruleKey(a), ruleKey(b)) < 0
-	})
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int { return strings.Compare(ruleKey(a), ruleKey(b)) })
 	return out
 }
 

@@ -27,8 +27,6 @@ type AdmissionPlugin struct {
 	Name string
 	// OnByDefault reports whether a server without admission options runs it; it is upstream's default.
 	OnByDefault bool
-	// Note is what differs from a real cluster, or what the plugin needs; empty for most.
-	Note string
 }
 
 // AdmissionPlugins lists every plugin of kube-apiserver in the order in which they run. The caller owns the slice.
@@ -36,31 +34,9 @@ func AdmissionPlugins() []AdmissionPlugin {
 	off := kubeoptions.DefaultOffAdmissionPlugins()
 	plugins := make([]AdmissionPlugin, 0, len(kubeoptions.AllOrderedPlugins))
 	for _, name := range kubeoptions.AllOrderedPlugins {
-		plugins = append(plugins, AdmissionPlugin{Name: name, OnByDefault: !off.Has(name), Note: pluginNote(name)})
+		plugins = append(plugins, AdmissionPlugin{Name: name, OnByDefault: !off.Has(name)})
 	}
 	return plugins
-}
-
-// pluginNote returns AdmissionPlugin.Note.
-func pluginNote(name string) string {
-	switch name {
-	case "ServiceAccount":
-		return "refuses pods in a namespace without the ServiceAccount default, " +
-			"which the serviceaccount controller or the server's own loop makes"
-	case "ResourceQuota":
-		return "enforces a quota once the resourcequota controller has set its status, " +
-			"and never without that controller"
-	case "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook":
-		return "calls webhooks named by url; those named by service cannot be reached, as there is no pod network"
-	case "NodeRestriction":
-		return "limits kubelets, and there are none; off by default upstream too"
-	case "EventRateLimit", "ImagePolicyWebhook":
-		return "needs a configuration file, which cannot be given here, so a server with it does not start"
-	case "AlwaysDeny":
-		return "refuses the server's first objects too, so a server with it does not start"
-	default:
-		return ""
-	}
 }
 
 // validatePlugins returns an error for unknown names and for names that are both enabled and disabled, as

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sort"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -92,7 +91,7 @@ func flowControlCreations(flows flowcontrolclient.FlowcontrolV1Interface) []func
 // each round fills those whose parts the round before has filled. The roles are sorted so that a role follows its
 // parts: a controller that aggregates while they are created finds nothing to change.
 func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
-	sort.Slice(roles, func(i, j int) bool { return roles[i].Name < roles[j].Name })
+	slices.SortFunc(roles, func(a, b rbacv1.ClusterRole) int { return cmp.Compare(a.Name, b.Name) })
 	for changed := true; changed; {
 		changed = false
 		for i := range roles {
@@ -101,9 +100,8 @@ func withAggregated(roles []rbacv1.ClusterRole) []rbacv1.ClusterRole {
 			}
 		}
 	}
-	sort.SliceStable(roles, func(i, j int) bool {
-		a, b := roles[i], roles[j]
-		return cmp.Compare(aggregationRank(a), aggregationRank(b)) < 0
+	slices.SortStableFunc(roles, func(a, b rbacv1.ClusterRole) int {
+		return cmp.Compare(aggregationRank(a), aggregationRank(b))
 	})
 	return roles
 }

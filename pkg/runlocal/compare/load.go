@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -199,7 +199,7 @@ func (l *recorded) sort() {
 }
 
 func (l *recorded) order() {
-	sort.SliceStable(l.events, func(i, j int) bool { return l.events[i].order < l.events[j].order })
+	slices.SortStableFunc(l.events, func(a, b *event) int { return cmp.Compare(a.order, b.order) })
 	l.number()
 }
 

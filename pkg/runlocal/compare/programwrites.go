@@ -196,12 +196,9 @@ func (p *programWrites) isOurs(w fields.Writer) bool {
 
 // hasFields reports whether the program has written fields of an object.
 func (p *programWrites) hasFields(obj untyped.Map) bool {
-	for _, entry := range obj.Maps("metadata", "managedFields") {
-		if slices.Contains(p.program.Writers, entry.Text("manager")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(obj.Maps("metadata", "managedFields"), func(entry untyped.Map) bool {
+		return slices.Contains(p.program.Writers, entry.Text("manager"))
+	})
 }
 
 // noteOthers counts a write of others.

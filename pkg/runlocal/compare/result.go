@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -201,7 +202,9 @@ func (r *Result) IsUnsure() bool {
 // depend on nothing but their inputs have the same result. Reconciles and causes are not compared.
 func (r *Result) Difference(other *Result) string {
 	mine, others := r.byKey(), other.byKey()
-	for _, name := range sortedKeys(mine, others) {
+	either := maps.Clone(mine)
+	maps.Copy(either, others)
+	for _, name := range slices.Sorted(maps.Keys(either)) {
 		a, b := mine[name], others[name]
 		if a != b {
 			return fmt.Sprintf("%s: %s, and %s", name, cmp.Or(a, "nothing"), cmp.Or(b, "nothing"))
@@ -238,19 +241,4 @@ func (r *Result) byKey() map[string]string {
 
 func describeWrite(w *Write) string {
 	return fmt.Sprintf("%s %s %s", w.Verb, w.Object.Resource, w.Object.Name)
-}
-
-// sortedKeys returns the keys of two maps.
-func sortedKeys(a, b map[string]string) []string {
-	var out []string
-	for k := range a {
-		out = append(out, k)
-	}
-	for k := range b {
-		if _, both := a[k]; !both {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

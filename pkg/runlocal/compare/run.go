@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -464,9 +463,8 @@ func (r *run) summary() *Result {
 		one.Object = r.named(id)
 		r.result.Keys = append(r.result.Keys, *one)
 	}
-	sort.Slice(r.result.Keys, func(i, j int) bool {
-		a, b := &r.result.Keys[i], &r.result.Keys[j]
-		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key)) < 0
+	slices.SortFunc(r.result.Keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key))
 	})
 	return r.result
 }

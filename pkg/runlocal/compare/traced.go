@@ -172,14 +172,6 @@ func (t *tracedWrites) isLate(ev *event, began time.Time) bool {
 	return t.delivered[tracedName(&id)+ev.record.ResourceVersion].After(began)
 }
 
-// find returns who made the change of an event by the trace; nil if no reconcile of it did.
-func (t *tracedWrites) find(ev *event) *effect {
-	if found := t.write(ev); found != nil {
-		return t.effect(found.effect)
-	}
-	return nil
-}
-
 // write returns the write that made the change of an event; nil if none is known. The verbs must be the same: a write
 // that changes nothing is answered with the version of the write before.
 func (t *tracedWrites) write(ev *event) *tracedWrite {

@@ -48,8 +48,8 @@ func TestTracedWriters(t *testing.T) {
 			stream: &replay.Stream{Version: "v1", Resource: "pods"}, verb: tt.verb,
 		}
 		got := ""
-		if found := writes.find(ev); found != nil {
-			got = found.controller
+		if found := writes.write(ev); found != nil {
+			got = writes.effect(found.effect).controller
 		}
 		if got != tt.want {
 			t.Errorf("%s: the writer is %q, want %q", tt.reason, got, tt.want)
@@ -133,14 +133,14 @@ func TestAuditBesideTrace(t *testing.T) {
 		if tt.want == "" {
 			uid = "u0"
 		}
-		found := writes.find(&event{
+		found := writes.write(&event{
 			record: &replay.Record{
 				Namespace: "shop", Name: "web", UID: uid, ResourceVersion: tt.version, Time: began.Add(-time.Minute)},
 			stream: &replay.Stream{Version: "v1", Resource: "pods"}, verb: tt.verb,
 		})
 		got := ""
 		if found != nil {
-			got = found.controller
+			got = writes.effect(found.effect).controller
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)

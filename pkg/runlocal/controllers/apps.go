@@ -42,7 +42,7 @@ func buildDeployment(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // replicaSetController mirrors newReplicaSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
@@ -65,7 +65,7 @@ func buildReplicaSet(ctx context.Context, e environment) (runFunc, error) {
 	c := replicaset.NewReplicaSetController(
 		ctx, e.informers.Apps().V1().ReplicaSets(), e.informers.Core().V1().Pods(), e.client, replicaset.BurstReplicas,
 	)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // statefulSetController mirrors newStatefulSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
@@ -95,7 +95,7 @@ func buildStatefulSet(ctx context.Context, e environment) (runFunc, error) {
 	c := statefulset.NewStatefulSetController(
 		ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), e.client,
 	)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // daemonSetController mirrors newDaemonSetController of k8s.io/kubernetes/cmd/kube-controller-manager/app/apps.go.
@@ -131,8 +131,5 @@ func buildDaemonSet(ctx context.Context, e environment) (runFunc, error) {
 	}
 	// The keys of nodeUpdateQueue are nodes, and concern all DaemonSets.
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.AllNamespaces})
-	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
-		return c.Run, err
-	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "nodeUpdateQueue", "queue")
 }

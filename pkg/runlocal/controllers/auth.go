@@ -43,7 +43,7 @@ func buildServiceAccount(ctx context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // serviceAccountToken mirrors newServiceAccountTokenController of
@@ -158,7 +158,7 @@ func buildBootstrapSigner(_ context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
-	return run, tap.SwapQueue(e.tap, c, "syncQueue", stringKey)
+	return run, e.tapQueues(c, "syncQueue")
 }
 
 // tokenCleaner mirrors newTokenCleanerController of k8s.io/kubernetes/cmd/kube-controller-manager/app/bootstrap.go.
@@ -183,7 +183,7 @@ func buildTokenCleaner(_ context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(ctx) }
-	return run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return run, e.tapQueues(c, "queue")
 }
 
 // clusterRoleAggregation mirrors newClusterRoleAggregationController of
@@ -203,5 +203,5 @@ func clusterRoleAggregation() Controller {
 
 func buildClusterRoleAggregation(_ context.Context, e environment) (runFunc, error) {
 	c := clusterroleaggregation.NewClusterRoleAggregation(e.informers.Rbac().V1().ClusterRoles(), e.client.RbacV1())
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }

@@ -93,7 +93,7 @@ func buildPodAutoscaler(ctx context.Context, e environment) (runFunc, error) {
 		running.Go(func() { c.Run(ctx, workers) })
 		running.Wait()
 	}
-	return run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return run, e.tapQueues(c, "queue")
 }
 
 // metricsClient returns a client of the APIs of resource metrics, custom metrics and external metrics.

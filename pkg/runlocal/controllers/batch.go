@@ -39,7 +39,7 @@ func buildJob(ctx context.Context, e environment) (runFunc, error) {
 	if err := tap.SwapQueue(e.tap, c, "orphanQueue", orphanPodKey.text); err != nil {
 		return c.Run, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // orphanPodKey has the layout of orphanPodKey in pkg/controller/job/job_controller.go: a pod, or the pods of a
@@ -75,7 +75,7 @@ func buildCronJob(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // ttlAfterFinishedController mirrors newTTLAfterFinishedController of
@@ -95,5 +95,5 @@ func ttlAfterFinishedController() Controller {
 
 func buildTTLAfterFinished(ctx context.Context, e environment) (runFunc, error) {
 	c := ttlafterfinished.New(ctx, e.informers.Batch().V1().Jobs(), e.client)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }

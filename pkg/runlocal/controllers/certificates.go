@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -48,7 +49,7 @@ func csrApproving() Controller {
 
 func buildCSRApproving(ctx context.Context, e environment) (runFunc, error) {
 	c := approver.NewCSRApprovingController(ctx, e.client, e.informers.Certificates().V1().CertificateSigningRequests())
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // signingDuration mirrors RecommendedDefaultCSRSigningControllerConfiguration of
@@ -168,7 +169,7 @@ func buildRootCAPublisher(_ context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // servingSigner is the signer whose trust bundle is published; upstream has it as a literal in certificates.go.
@@ -249,10 +250,5 @@ func bundlePublisherFor(
 }
 
 func hasResource(list *metav1.APIResourceList, name string) bool {
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
 }

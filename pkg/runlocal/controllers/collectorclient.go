@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -243,9 +242,6 @@ func (l *listResults) allLeftOut() []UnlistedKind {
 	for resource, err := range l.kindsLeftOut {
 		out = append(out, UnlistedKind{Resource: resource.GroupResource(), Err: err})
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return compareResources(a.Resource, b.Resource) < 0
-	})
+	slices.SortFunc(out, func(a, b UnlistedKind) int { return compareResources(a.Resource, b.Resource) })
 	return out
 }

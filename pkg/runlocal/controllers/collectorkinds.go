@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -135,10 +134,7 @@ func (k *servedKinds) watchable(
 	k.lists.setLeftOut(unlisted)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	sort.Slice(wanted, func(i, j int) bool {
-		a, b := wanted[i], wanted[j]
-		return cmp.Compare(a.String(), b.String()) < 0
-	})
+	slices.SortFunc(wanted, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
 	if !slices.Equal(k.wanted, wanted) {
 		k.version++
 	}
@@ -186,7 +182,7 @@ func (k *servedKinds) unlisted() (waiting []schema.GroupResource, version uint64
 			}
 		}
 	}
-	sort.Slice(waiting, func(i, j int) bool { return compareResources(waiting[i], waiting[j]) < 0 })
+	slices.SortFunc(waiting, compareResources)
 	return waiting, version, ok
 }
 

@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -128,6 +127,16 @@ type environment struct {
 	shared *shared
 }
 
+// tapQueues makes the tap observe queues in private fields of a controller, whose keys are "namespace/name" already.
+func (e environment) tapQueues(controller any, fields ...string) error {
+	for _, field := range fields {
+		if err := tap.SwapQueue(e.tap, controller, field, stringKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // changes returns Kinds.Changes; nil if kinds is nil.
 func (e environment) changes() func() uint64 {
 	if e.kinds == nil {
@@ -145,10 +154,7 @@ type buildFunc func(ctx context.Context, e environment) (runFunc, error)
 // All returns every controller of kube-controller-manager, those that do not run here included, sorted by name.
 func All() []Controller {
 	all := slices.Concat(running(), notRunning())
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return strings.Compare(a.Name, b.Name) < 0
-	})
+	slices.SortFunc(all, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -94,7 +94,7 @@ func buildNamespace(ctx context.Context, e environment) (runFunc, error) {
 		e.informers.Core().V1().Namespaces(), namespaceSyncPeriod, corev1.FinalizerKubernetes,
 	)
 	e.tap.SetTraits(tap.ControllerTraits{Bare: tap.Namespaces})
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // namespacedKinds returns a function that discovers the kinds of namespaced objects. Upstream's constructor calls it
@@ -167,7 +167,7 @@ func buildPodGarbageCollector(ctx context.Context, e environment) (runFunc, erro
 		period, cmp.Or(e.nodeControllers.podGCQuarantine, podGCQuarantine),
 	)
 	run := func(ctx context.Context, _ int) { c.Run(e.nodeControllers.loops(ctx, e.tap)) }
-	return run, tap.SwapQueue(e.tap, c, "nodeQueue", stringKey)
+	return run, e.tapQueues(c, "nodeQueue")
 }
 
 // ttlController mirrors newTTLController of k8s.io/kubernetes/cmd/kube-controller-manager/app/core.go.
@@ -187,5 +187,5 @@ func ttlController() Controller {
 
 func buildTTL(ctx context.Context, e environment) (runFunc, error) {
 	c := ttl.NewTTLController(ctx, e.informers.Core().V1().Nodes(), e.client)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }

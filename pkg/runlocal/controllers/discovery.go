@@ -38,7 +38,7 @@ func buildEndpoints(ctx context.Context, e environment) (runFunc, error) {
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // endpointSliceController mirrors newEndpointSliceController of
@@ -78,12 +78,7 @@ func buildEndpointSlice(ctx context.Context, e environment) (runFunc, error) {
 	if err := tap.SwapRelay(e.tap, c, "podQueue"); err != nil {
 		return c.Run, err
 	}
-	for _, field := range []string{"serviceQueue", "topologyQueue"} {
-		if err := tap.SwapQueue(e.tap, c, field, stringKey); err != nil {
-			return c.Run, err
-		}
-	}
-	return c.Run, nil
+	return c.Run, e.tapQueues(c, "serviceQueue", "topologyQueue")
 }
 
 // endpointSliceMirroringController mirrors newEndpointSliceMirroringController of
@@ -111,7 +106,7 @@ func buildEndpointSliceMirroring(ctx context.Context, e environment) (runFunc, e
 		ctx, core.Endpoints(), e.informers.Discovery().V1().EndpointSlices(), core.Services(),
 		maxEndpointsPerSubset, e.client, noBatching,
 	)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // serviceCIDRController mirrors newServiceCIDRsController of
@@ -131,5 +126,5 @@ func serviceCIDRController() Controller {
 func buildServiceCIDR(ctx context.Context, e environment) (runFunc, error) {
 	networking := e.informers.Networking().V1()
 	c := servicecidrs.NewController(ctx, networking.ServiceCIDRs(), networking.IPAddresses(), e.client)
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }

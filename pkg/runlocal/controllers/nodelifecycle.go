@@ -123,7 +123,7 @@ func buildNodeLifecycle(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tap.SwapQueue(e.tap, c, "nodeUpdateQueue", stringKey); err != nil {
+	if err := e.tapQueues(c, "nodeUpdateQueue"); err != nil {
 		return nil, err
 	}
 	run := func(ctx context.Context, _ int) { c.Run(e.nodeControllers.loops(ctx, e.tap)) }

@@ -20,8 +20,6 @@ import (
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
 	"k8s.io/kubernetes/pkg/generated/openapi"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/tap"
 )
 
 // disruptionController mirrors newDisruptionController of k8s.io/kubernetes/cmd/kube-controller-manager/app/policy.go.
@@ -59,12 +57,7 @@ func buildDisruption(ctx context.Context, e environment) (runFunc, error) {
 		ctx, core.Pods(), e.informers.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), e.client, mapper, scales, discoverer,
 	)
-	for _, field := range []string{"queue", "recheckQueue", "stalePodDisruptionQueue"} {
-		if err := tap.SwapQueue(e.tap, c, field, stringKey); err != nil {
-			return c.Run, err
-		}
-	}
-	return c.Run, nil
+	return c.Run, e.tapQueues(c, "queue", "recheckQueue", "stalePodDisruptionQueue")
 }
 
 // policyStatusController mirrors newValidatingAdmissionPolicyStatusController of
@@ -91,7 +84,7 @@ func buildPolicyStatus(_ context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "policyQueue", stringKey)
+	return c.Run, e.tapQueues(c, "policyQueue")
 }
 
 // kindSchemas resolves the schemas of kinds: of built-in ones from what is compiled in, of others from what the API

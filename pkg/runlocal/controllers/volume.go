@@ -68,10 +68,8 @@ func buildVolumeBinder(syncPeriod time.Duration) buildFunc {
 			return nil, err
 		}
 		run := func(ctx context.Context, _ int) { c.Run(ctx) }
-		for _, field := range []string{"claimQueue", "volumeQueue"} {
-			if err := tap.SwapQueue(e.tap, c, field, stringKey); err != nil {
-				return run, err
-			}
+		if err := e.tapQueues(c, "claimQueue", "volumeQueue"); err != nil {
+			return run, err
 		}
 		held := func(m goroutinemap.GoRoutineMap) goroutinemap.GoRoutineMap { return heldOperations{m, e.tap} }
 		return run, tap.SwapField(e.tap, c, "runningOperations", held)
@@ -117,7 +115,7 @@ func buildEphemeralVolumes(ctx context.Context, e environment) (runFunc, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // volumeExpander mirrors newPersistentVolumeExpanderController of
@@ -144,7 +142,7 @@ func buildVolumeExpander(ctx context.Context, e environment) (runFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, _ int) { c.Run(ctx) }, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return func(ctx context.Context, _ int) { c.Run(ctx) }, e.tapQueues(c, "queue")
 }
 
 // claimProtection mirrors newPersistentVolumeClaimProtectionController of
@@ -170,7 +168,7 @@ func buildClaimProtection(ctx context.Context, e environment) (runFunc, error) {
 		return nil, err
 	}
 	e.tap.SetTraits(tap.ControllerTraits{ErrorLevel: 4, BegunKey: startedClaim})
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // startedClaim returns the key of the claim that pvc-protection begins to work on, by what it logs first; "" if the
@@ -204,7 +202,7 @@ func buildVolumeProtection(ctx context.Context, e environment) (runFunc, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }
 
 // attributesClassProtection mirrors newVolumeAttributesClassProtectionController of
@@ -234,5 +232,5 @@ func buildAttributesClassProtection(ctx context.Context, e environment) (runFunc
 	if err != nil {
 		return nil, err
 	}
-	return c.Run, tap.SwapQueue(e.tap, c, "queue", stringKey)
+	return c.Run, e.tapQueues(c, "queue")
 }

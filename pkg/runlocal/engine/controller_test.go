@@ -126,15 +126,6 @@ func TestRetries(t *testing.T) {
 		tries:    ms(0, 10, 30, 130, 140),
 		outcomes: []string{"failed: boom", "failed: boom", "done", "failed: boom", "done"},
 	}, {
-		name:   "terminal",
-		reason: "no retry mends a terminal error, wrapped or not",
-		try: func(int) (Result, error) {
-			return Result{},
-				fmt.Errorf("parsing: %w", Terminal(errors.New("boom")))
-		},
-		tries:    ms(0),
-		outcomes: []string{"gaveUp: parsing: boom"},
-	}, {
 		name:    "conflicts",
 		reason:  "a few conflicts are retried soon, always after the same delay, and count no failures",
 		options: Options{ConflictDelay: 7 * time.Millisecond, MaxRetries: 1},
@@ -277,12 +268,6 @@ func TestRequestString(t *testing.T) {
 		if got := r.String(); got != want {
 			t.Errorf("%#v.String() = %q, want %q", r, got, want)
 		}
-	}
-}
-
-func TestTerminalOfNil(t *testing.T) {
-	if err := Terminal(nil); err != nil {
-		t.Errorf("Terminal(nil) = %v, want nil: no error is no terminal error", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 
@@ -19,12 +18,9 @@ func Example() {
 	defer cancel()
 
 	// Informers mostly come from a factory; this one reads from a list made by hand.
-	managed := true
 	pods := cachetesting.NewFakeControllerSource()
 	pods.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-x",
-		OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", Controller: &managed},
-		}}})
+		Labels: map[string]string{"app": "web"}}})
 	informer := cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 
 	reconciled := make(chan engine.Request)
@@ -39,8 +35,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := c.Watch(ctx, informer, engine.EnqueueOwner(schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, true),
-		0); err != nil {
+	byApp := func(e engine.Event) []engine.Request {
+		o := e.Object()
+		return []engine.Request{{Namespace: o.GetNamespace(), Name: o.GetLabels()["app"]}}
+	}
+	if err := c.Watch(ctx, informer, byApp, 0); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"cmp"
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,13 +120,7 @@ func (s *requestSet) remove(r Request) bool {
 func (s *requestSet) sorted() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Request
-	for r := range s.requests {
-		all = append(all, r)
-	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+	return slices.SortedFunc(maps.Keys(s.requests), func(a, b Request) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return all
 }

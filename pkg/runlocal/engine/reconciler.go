@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -34,7 +33,7 @@ type Reconciler interface {
 	// be gone. ctx ends only when a stop has lasted longer than its grace.
 	//
 	// An error brings the request back with exponential backoff until it has failed too often. A conflict
-	// (apierrors.IsConflict) brings it back soon; an error made by Terminal, not at all. A panic counts as an error.
+	// (apierrors.IsConflict) brings it back soon. A panic counts as an error.
 	Reconcile(ctx context.Context, r Request) (Result, error)
 }
 
@@ -45,27 +44,3 @@ var _ Reconciler = Func(nil)
 
 // Reconcile implements Reconciler.
 func (f Func) Reconcile(ctx context.Context, r Request) (Result, error) { return f(ctx, r) }
-
-// terminalError is an error of Terminal.
-type terminalError struct{ err error }
-
-// Error implements error.
-func (e *terminalError) Error() string { return e.err.Error() }
-
-// Unwrap returns the error that Terminal was called with.
-func (e *terminalError) Unwrap() error { return e.err }
-
-// Terminal returns an error with the text of err that is not retried: the request is given up until an event or a timer
-// adds it again. Terminal(nil) is nil.
-func Terminal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &terminalError{err}
-}
-
-// IsTerminal reports whether err was made by Terminal, or wraps such an error.
-func IsTerminal(err error) bool {
-	var t *terminalError
-	return errors.As(err, &t)
-}

@@ -147,16 +147,14 @@ func (c *Controller) handleResult(ctx context.Context, r Request, result Result,
 	switch {
 	case err == nil:
 		c.done(r, result)
-	case IsTerminal(err):
-		logger.Error(err, "Giving up: no retry mends this", "key", r.String())
-		c.giveUp(r, err)
 	case apierrors.IsConflict(err) && c.limiter.conflict(r):
 		logger.V(3).Info("Retrying after a conflict", "key", r.String(), "err", err.Error())
 		c.options.Observer.Outcome(trace.Failed, err)
 		c.queue.AddRateLimited(r)
 	case c.options.MaxRetries >= 0 && c.limiter.failed(r) >= c.options.MaxRetries:
 		logger.Error(err, "Giving up: too many retries", "key", r.String(), "retries", c.queue.NumRequeues(r))
-		c.giveUp(r, err)
+		c.options.Observer.Outcome(trace.GaveUp, err)
+		c.queue.Forget(r)
 	case errors.As(err, &panicked):
 		logger.Error(err, "Reconciler panicked", "key", r.String(), "stack", panicked.stack)
 		c.options.Observer.Outcome(trace.Panicked, err)
@@ -174,11 +172,6 @@ func (c *Controller) done(r Request, result Result) {
 	if result.RequeueAfter > 0 {
 		c.queue.AddAfter(r, result.RequeueAfter)
 	}
-}
-
-func (c *Controller) giveUp(r Request, err error) {
-	c.options.Observer.Outcome(trace.GaveUp, err)
-	c.queue.Forget(r)
 }
 
 // panicError is a panic of a reconciler, with the stack of its goroutine.

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -18,9 +16,6 @@ type Event struct {
 	New metav1.Object
 	// Initial means that the object existed before the informer started.
 	Initial bool
-	// Stale means that the informer missed the deletion when it happened, so that Old may not be the object's last
-	// state.
-	Stale bool
 }
 
 // Object returns New, or Old for a deletion.
@@ -42,39 +37,6 @@ func Self(e Event) []Request {
 }
 
 var _ MapFunc = Self
-
-// EnqueueOwner returns a MapFunc that returns the owners of the given kind, in any version of its group. The owner's
-// namespace is that of the event, so owner must be a namespaced kind. With controllerOnly, only the managing owner
-// counts (controller: true). If an update changes the owners, former owners are included.
-func EnqueueOwner(owner schema.GroupKind, controllerOnly bool) MapFunc {
-	return func(e Event) []Request {
-		requests := ownersOf(e.New, owner, controllerOnly)
-		for _, r := range ownersOf(e.Old, owner, controllerOnly) {
-			if !contains(requests, r) {
-				requests = append(requests, r)
-			}
-		}
-		return requests
-	}
-}
-
-func ownersOf(o metav1.Object, owner schema.GroupKind, controllerOnly bool) []Request {
-	if o == nil {
-		return nil
-	}
-	var requests []Request
-	for _, ref := range o.GetOwnerReferences() {
-		if controllerOnly && (ref.Controller == nil || !*ref.Controller) {
-			continue
-		}
-		gv, err := schema.ParseGroupVersion(ref.APIVersion)
-		if err != nil || gv.Group != owner.Group || ref.Kind != owner.Kind {
-			continue // includes references whose apiVersion cannot be parsed
-		}
-		requests = append(requests, Request{Namespace: o.GetNamespace(), Name: ref.Name})
-	}
-	return requests
-}
 
 // Informer is what Watch needs of a cache.SharedIndexInformer.
 type Informer interface {
@@ -115,12 +77,11 @@ func (h *handler) OnUpdate(old, obj any) {
 
 // OnDelete implements cache.ResourceEventHandler.
 func (h *handler) OnDelete(obj any) {
-	tombstone, stale := obj.(cache.DeletedFinalStateUnknown)
-	if stale {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
 	if o := h.object(obj); o != nil {
-		h.event(Event{Old: o, Stale: stale})
+		h.event(Event{Old: o})
 	}
 }
 
@@ -132,5 +93,3 @@ func (h *handler) object(obj any) metav1.Object {
 	}
 	return o
 }
-
-func contains(requests []Request, r Request) bool { return slices.Contains(requests, r) }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
@@ -19,51 +18,6 @@ import (
 func pod(name string, owners ...metav1.OwnerReference) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u",
 		OwnerReferences: owners}}
-}
-
-func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, Controller: &controller}
-}
-
-func TestEnqueueOwner(t *testing.T) {
-	rs := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
-	a, b := owner("apps/v1", "ReplicaSet", "a", true), owner("apps/v1", "ReplicaSet", "b", false)
-	tests := []struct {
-		name           string
-		reason         string
-		event          Event
-		controllerOnly bool
-		want           []Request
-	}{
-		{"added", "the owner of an added object", Event{New: pod("p", a)}, true, []Request{{"default", "a"}}},
-		{"deleted", "the owner of a deleted object misses it", Event{Old: pod("p", a)}, true,
-			[]Request{{"default", "a"}}},
-		{"same owner", "an owner is named once", Event{Old: pod("p", a), New: pod("p", a)}, true,
-			[]Request{{"default", "a"}}},
-		{"orphaned", "the former owner must see the loss", Event{Old: pod("p", a), New: pod("p")}, true,
-			[]Request{{"default", "a"}}},
-		{"transferred", "both owners are concerned", Event{Old: pod("p", b), New: pod("p", a)}, false,
-			[]Request{{"default", "a"}, {"default", "b"}}},
-		{"not managing", "controllerOnly leaves out other owners", Event{New: pod("p", b)}, true, nil},
-		{"nil controller", "an owner without the field does not manage",
-			Event{New: pod("p", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet",
-				Name: "a"})}, true, nil},
-		{"other version", "an owner is the same object in any version",
-			Event{New: pod("p", owner("apps/v1beta2", "ReplicaSet", "a", true))}, true, []Request{{"default", "a"}}},
-		{"other group", "a kind of another group is another kind",
-			Event{New: pod("p", owner("example.com/v1", "ReplicaSet", "a", true))}, true, nil},
-		{"other kind", "only the given kind", Event{New: pod("p", owner("apps/v1", "StatefulSet", "a", true))}, true,
-			nil},
-		{"broken apiVersion", "what cannot be parsed is no owner",
-			Event{New: pod("p", owner("a/b/c", "ReplicaSet", "a", true))}, true, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, EnqueueOwner(rs, tt.controllerOnly)(tt.event)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
-			}
-		})
-	}
 }
 
 func TestHandler(t *testing.T) {
@@ -81,7 +35,7 @@ func TestHandler(t *testing.T) {
 		{"delete", "the last state is the old one", func(h *handler) { h.OnDelete(p) }, []Event{{Old: p}}, 0},
 		{"tombstone", "a deletion noticed late is a deletion", func(h *handler) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/p", Obj: p})
-		}, []Event{{Old: p, Stale: true}}, 0},
+		}, []Event{{Old: p}}, 0},
 		{"empty tombstone", "a tombstone without object is reported, not dereferenced", func(h *handler) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/p"})
 		}, nil, 1},

@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -160,7 +161,7 @@ func (m *mergedWatch) forward(namespace int, source frameReader) {
 		if err == nil {
 			continue
 		}
-		if isEOF(err) {
+		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		_ = m.writer.CloseWithError(err) // always nil

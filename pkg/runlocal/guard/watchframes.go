@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -134,6 +133,3 @@ func versionOf(object []byte) (string, error) {
 	})
 	return version, err
 }
-
-// isEOF reports whether err is the regular end of a stream.
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }

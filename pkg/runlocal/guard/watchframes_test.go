@@ -94,7 +94,7 @@ func TestFrames(t *testing.T) {
 			for {
 				f, err := source.next()
 				if err != nil {
-					if !isEOF(err) {
+					if !errors.Is(err, io.EOF) {
 						t.Errorf("%s, %s: %v", encoding, reason, err)
 					}
 					break

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -95,10 +94,9 @@ func ManagerActivity(ctx context.Context, config *rest.Config, namespace string,
 	}
 	looking.Wait()
 	signs := slices.Concat(found...)
-	sort.Slice(signs, func(i, j int) bool {
-		a, b := signs[i], signs[j]
+	slices.SortFunc(signs, func(a, b Activity) int {
 		return cmp.Or(a.Written.Compare(b.Written), cmp.Compare(a.Resource.String(), b.Resource.String()),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return signs, errors.Join(errs...)
 }

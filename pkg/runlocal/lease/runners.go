@@ -1,10 +1,11 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ func OverlappingRunners(
 	if len(held) == 0 {
 		return nil, nil
 	}
-	sort.Slice(held, func(i, j int) bool { return held[i].Lease < held[j].Lease })
+	slices.SortFunc(held, func(a, b Runner) int { return cmp.Compare(a.Lease, b.Lease) })
 	onWait(held)
 	live, errs := make([]*Holder, len(held)), make([]error, len(held))
 	var looking sync.WaitGroup

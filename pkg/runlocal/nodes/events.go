@@ -58,8 +58,10 @@ func (o *eventRecord) identity() string {
 type eventWriter interface {
 	// create writes an event of that name.
 	create(ctx context.Context, name string, o *eventRecord) error
-	// repeat sets the count of the event of that name. The error is the API's NotFound if the event does not exist.
-	repeat(ctx context.Context, name string, o *eventRecord, count int32) error
+	// repetition returns the fields of an event that has occurred count times, the last time as o.
+	repetition(o *eventRecord, count int32) map[string]any
+	// patch patches the event of that name. The error is the API's NotFound if the event does not exist.
+	patch(ctx context.Context, namespace, name string, data []byte) error
 }
 
 // recorder writes events asynchronously, on the goroutine that calls run. record may be called concurrently.
@@ -175,8 +177,15 @@ func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	id := o.identity()
 	if k := r.written[id]; k != nil {
 		k.count++
-		if err := r.writer.repeat(ctx, k.name, o, k.count); !apierrors.IsNotFound(err) {
-			return err
+		patch, err := json.Marshal(r.writer.repetition(o, k.count))
+		if err == nil {
+			err = r.writer.patch(ctx, o.regarding.Namespace, k.name, patch)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 		}
 		delete(r.written, id)
 	}
@@ -186,7 +195,7 @@ func (r *recorder) write(ctx context.Context, o *eventRecord) error {
 	r.serial++
 	name := fmt.Sprintf("%s.%x", o.regarding.Name, o.at.UnixNano()+int64(r.serial))
 	if err := r.writer.create(ctx, name, o); err != nil {
-		return err
+		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
 	}
 	r.written[id] = &writtenEvent{name: name, count: 1}
 	return nil
@@ -220,23 +229,19 @@ func (k kubeletEvents) create(ctx context.Context, name string, o *eventRecord) 
 		ReportingController: "kubelet",
 		ReportingInstance:   o.host,
 	}
-	if _, err := k.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	return nil
+	_, err := k.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	return err
 }
 
-// repeat implements eventWriter.
-func (k kubeletEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
-	patch, err := json.Marshal(map[string]any{"count": count, "lastTimestamp": seconds(o.at)})
-	if err != nil {
-		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	if _, err := k.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	return nil
+// repetition implements eventWriter.
+func (k kubeletEvents) repetition(o *eventRecord, count int32) map[string]any {
+	return map[string]any{"count": count, "lastTimestamp": seconds(o.at)}
+}
+
+// patch implements eventWriter.
+func (k kubeletEvents) patch(ctx context.Context, namespace, name string, data []byte) error {
+	_, err := k.client.Events(namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{})
+	return err
 }
 
 // schedulerEvents writes events.k8s.io/v1 Events, as kube-scheduler does.
@@ -265,22 +270,17 @@ func (s schedulerEvents) create(ctx context.Context, name string, o *eventRecord
 		Note:                o.message,
 		Type:                o.eventType(),
 	}
-	if _, err := s.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	return nil
+	_, err := s.client.Events(o.regarding.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	return err
 }
 
-// repeat implements eventWriter. It writes a series, as kube-scheduler does.
-func (s schedulerEvents) repeat(ctx context.Context, name string, o *eventRecord, count int32) error {
-	series := &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}
-	patch, err := json.Marshal(map[string]any{"series": series})
-	if err != nil {
-		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	if _, err := s.client.Events(o.regarding.Namespace).Patch(ctx, name, types.MergePatchType, patch,
-		metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("raising the count of event %s of pod %q: %w", o.reason, o.regarding.Name, err)
-	}
-	return nil
+// repetition implements eventWriter. It is a series, as kube-scheduler writes it.
+func (s schedulerEvents) repetition(o *eventRecord, count int32) map[string]any {
+	return map[string]any{"series": eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(o.at)}}
+}
+
+// patch implements eventWriter.
+func (s schedulerEvents) patch(ctx context.Context, namespace, name string, data []byte) error {
+	_, err := s.client.Events(namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{})
+	return err
 }

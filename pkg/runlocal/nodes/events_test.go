@@ -36,11 +36,15 @@ func (w *fakeEventWriter) create(ctx context.Context, name string, o *eventRecor
 	return w.fail
 }
 
-func (w *fakeEventWriter) repeat(_ context.Context, name string, o *eventRecord, count int32) error {
+func (w *fakeEventWriter) repetition(o *eventRecord, count int32) map[string]any {
+	return map[string]any{o.reason: count}
+}
+
+func (w *fakeEventWriter) patch(_ context.Context, _, name string, data []byte) error {
 	if !w.names[name] {
-		return fmt.Errorf("counting up: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, name))
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, name)
 	}
-	w.lines = append(w.lines, fmt.Sprintf("%v repeat %s %d", time.Since(w.start), o.reason, count))
+	w.lines = append(w.lines, fmt.Sprintf("%v repeat %s", time.Since(w.start), data))
 	return nil
 }
 
@@ -67,7 +71,7 @@ func TestRecorder(t *testing.T) {
 	}, {
 		name: "repeated", reason: "a repetition is counted",
 		record: func(record func(string)) { record("A"); record("A"); record("B"); record("A") },
-		want:   []string{"50ms create A", "50ms repeat A 2", "50ms create B", "50ms repeat A 3"},
+		want:   []string{"50ms create A", `50ms repeat {"A":2}`, "50ms create B", `50ms repeat {"A":3}`},
 	}, {
 		name: "refused", reason: "what was not created cannot be counted up", fail: errors.New("no"),
 		record: func(record func(string)) { record("A"); record("A") },
@@ -121,7 +125,7 @@ func TestRecorderOfDeletedEvents(t *testing.T) {
 		clear(w.names) // kubectl delete events --all
 		write()
 		write()
-		want := []string{"0s create A", "0s repeat A 2", "0s create A", "0s repeat A 2"}
+		want := []string{"0s create A", `0s repeat {"A":2}`, "0s create A", `0s repeat {"A":2}`}
 		if diff := cmp.Diff(want, w.lines); diff != "" {
 			t.Errorf("what is gone is created again, and counted up from then on (-want +got):\n%s", diff)
 		}
@@ -169,7 +173,7 @@ func TestRecorderStops(t *testing.T) {
 		}
 		close(stop)
 		r.run(t.Context(), stop)
-		if want := []string{"0s create A", "0s repeat A 2", "0s repeat A 3"}; cmp.Diff(want, w.lines) != "" {
+		if want := []string{"0s create A", `0s repeat {"A":2}`, `0s repeat {"A":3}`}; cmp.Diff(want, w.lines) != "" {
 			t.Errorf("at a stop %q were written, want %q at once", w.lines, want)
 		}
 	})

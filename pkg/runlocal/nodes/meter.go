@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync/atomic"
 	"time"
 
@@ -74,9 +73,8 @@ func (m *Meter) Pods(namespace string, selector labels.Selector) ([]metrics.PodM
 			out = append(out, podMetrics(pod, running, sharers, now))
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+	slices.SortFunc(out, func(a, b metrics.PodMetrics) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
 }
@@ -114,7 +112,7 @@ func (m *Meter) Nodes(selector labels.Selector) ([]metrics.NodeMetrics, error) {
 			out = append(out, nodeMetrics(node, sums[node.Name], m.clock.Now()))
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortFunc(out, func(a, b metrics.NodeMetrics) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -299,9 +298,8 @@ func (s *scheduler) retry(initial bool, chosen func(engine.Request, schedulingAt
 		}
 	}
 	s.mu.Unlock()
-	sort.Slice(again, func(i, j int) bool {
-		a, b := again[i], again[j]
-		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.String(), b.String())) < 0
+	slices.SortFunc(again, func(a, b pod) int {
+		return cmp.Or(a.last.Compare(b.last), strings.Compare(a.String(), b.String()))
 	})
 	now := s.clock.Now()
 	for _, p := range again {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -335,10 +335,7 @@ func (v *volumeBinder) podsUsing(namespace, claim string) []engine.Request {
 			requests = append(requests, r)
 		}
 	}
-	sort.Slice(requests, func(i, j int) bool {
-		a, b := requests[i], requests[j]
-		return strings.Compare(a.String(), b.String()) < 0
-	})
+	slices.SortFunc(requests, func(a, b engine.Request) int { return strings.Compare(a.String(), b.String()) })
 	return requests
 }
 
@@ -398,10 +395,5 @@ func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 
 // uses reports whether the pod has a volume with the claim.
 func uses(pod *corev1.Pod, claim string) bool {
-	for i := range pod.Spec.Volumes {
-		if claimName(pod, &pod.Spec.Volumes[i]) == claim {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return claimName(pod, &v) == claim })
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -201,7 +200,7 @@ func (one *kind) begin(state *replay.State) []*replay.Record {
 			version = max(version, v)
 		}
 	}
-	sort.Slice(objects, func(i, j int) bool { return objects[i].Key().Compare(objects[j].Key()) < 0 })
+	slices.SortFunc(objects, func(a, b *replay.Record) int { return a.Key().Compare(b.Key()) })
 	one.resource.ResourceVersion = version
 	return objects
 }

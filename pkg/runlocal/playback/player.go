@@ -1,13 +1,12 @@
 package playback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -118,7 +117,7 @@ func (p *player) deliverList(ctx context.Context, one *kind, stream int) error {
 		}
 		return snapshot.VersionNumber(r.ResourceVersion)
 	}
-	sort.SliceStable(records, func(i, j int) bool { return rank(records[i]) < rank(records[j]) })
+	slices.SortStableFunc(records, func(a, b *replay.Record) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, r := range records {
 		version := r.ResourceVersion
@@ -139,6 +138,3 @@ func (p *player) deliverRest(ctx context.Context) {
 		}
 	}
 }
-
-// isEOF reports whether an error is that of a recording that ended in order.
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }

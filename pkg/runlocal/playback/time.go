@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"time"
@@ -97,7 +98,7 @@ func (s *Server) status() Status {
 		out.Time = s.timeline.now(s.clock)
 	}
 	switch {
-	case s.timeline.end != nil && !isEOF(s.timeline.end):
+	case s.timeline.end != nil && !errors.Is(s.timeline.end, io.EOF):
 		out.Problem = s.timeline.end.Error()
 	case out.Ended && s.info.Torn != nil:
 		out.Problem = s.info.Torn.Error()

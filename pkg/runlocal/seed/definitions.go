@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -69,11 +70,7 @@ func (r *reading) customKinds() []cluster.Kind {
 			kinds[object.Kind.GroupResource()] = object.Kind
 		}
 	}
-	var out []cluster.Kind
-	for _, kind := range kinds {
-		out = append(out, kind)
-	}
-	return out
+	return slices.Collect(maps.Values(kinds))
 }
 
 // readStored reads custom resources, whose definition was read, in the version in which they are stored, unless they

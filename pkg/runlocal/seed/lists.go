@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -284,10 +283,7 @@ func (r *reading) result() *Copy {
 		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
 		ServiceRanges: r.guessRanges(), Unrelated: r.skipped,
 	}
-	sort.Slice(c.Objects, func(i, j int) bool {
-		a, b := c.Objects[i], c.Objects[j]
-		return compareObjects(&a, &b) < 0
-	})
+	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
 	bare := 0
 	c.index = make(map[key]int, len(c.Objects))
 	for i := range c.Objects {
@@ -306,15 +302,14 @@ func (r *reading) result() *Copy {
 			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "their data stays in the cluster",
 		})
 	}
-	sort.Slice(c.LeftOut, func(i, j int) bool { return c.LeftOut[i].compare(c.LeftOut[j]) < 0 })
+	slices.SortFunc(c.LeftOut, LeftOut.compare)
 	return c
 }
 
 // mostOf returns the kinds with the most objects, the largest first.
 func mostOf(counts []KindCount) []KindCount {
-	sort.SliceStable(counts, func(i, j int) bool {
-		a, b := counts[i], counts[j]
-		return cmp.Or(cmp.Compare(b.Objects, a.Objects), a.Kind.Compare(b.Kind)) < 0
+	slices.SortStableFunc(counts, func(a, b KindCount) int {
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), a.Kind.Compare(b.Kind))
 	})
 	return counts[:min(len(counts), 3)]
 }
@@ -327,10 +322,7 @@ func countKinds(objects iter.Seq[Object]) []KindCount {
 		counts[o.Kind.GVR()] = KindCount{o.Kind, c.Objects + 1}
 	}
 	out := slices.Collect(maps.Values(counts))
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.Kind.Compare(b.Kind) < 0
-	})
+	slices.SortFunc(out, func(a, b KindCount) int { return a.Kind.Compare(b.Kind) })
 	return out
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/netip"
-	"sort"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,9 +32,8 @@ func (r *reading) guessRanges() []string {
 			found = append(found, k)
 		}
 	}
-	sort.Slice(found, func(i, j int) bool {
-		a, b := found[i], found[j]
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name)) < 0
+	slices.SortFunc(found, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 	var order []bool // whether IPv6
 	byFamily := map[bool]netip.Prefix{}

@@ -98,20 +98,18 @@ func (r *reading) readUsage(ctx context.Context) error {
 // onlyUsage reports whether an autoscaler decides by what pods use alone, and by no metrics that other API servers
 // have.
 func onlyUsage(autoscaler json.RawMessage) bool {
+	type metric struct {
+		Type string `json:"type"`
+	}
 	var fields struct {
 		Spec struct {
-			Metrics []struct {
-				Type string `json:"type"`
-			} `json:"metrics"`
+			Metrics []metric `json:"metrics"`
 		} `json:"spec"`
 	}
 	if json.Unmarshal(autoscaler, &fields) != nil {
 		return false
 	}
-	for _, m := range fields.Spec.Metrics {
-		if !slices.Contains([]string{"Resource", "ContainerResource"}, m.Type) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fields.Spec.Metrics, func(m metric) bool {
+		return m.Type != "Resource" && m.Type != "ContainerResource"
+	})
 }

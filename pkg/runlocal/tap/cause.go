@@ -1,7 +1,8 @@
 package tap
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -110,6 +111,6 @@ func (c *causes) addAll(more causes) {
 
 // sortedBySeq sorts causes by the order of their events.
 func sortedBySeq(list []trace.Cause) []trace.Cause {
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Seq < list[j].Seq })
+	slices.SortStableFunc(list, func(a, b trace.Cause) int { return cmp.Compare(a.Seq, b.Seq) })
 	return list
 }

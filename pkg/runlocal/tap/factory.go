@@ -218,9 +218,6 @@ func newKinds() kinds {
 // kinds returns the table, which is made when it is first used.
 func (t *Tap) kinds() kinds { return t.kindTable() }
 
-// lazyKinds returns a function that makes the table once.
-func lazyKinds() func() kinds { return sync.OnceValue(newKinds) }
-
 // object returns an empty object of the resource's type.
 func (k kinds) object(resource schema.GroupVersionResource) (runtime.Object, error) {
 	gvk, ok := k.byResource[resource]

@@ -1,7 +1,8 @@
 package tap
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -63,7 +64,7 @@ func (o orderedIndexer) sorted(list []any) []any {
 			all[n].key = o.order(m.GetNamespace(), m.GetName())
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].key < all[j].key })
+	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	for n := range all {
 		list[n] = all[n].obj
 	}

@@ -3,7 +3,6 @@ package tap
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -248,10 +247,9 @@ func (t *queueTracker[K]) state(now time.Time) QueueState {
 			s.Held = append(s.Held, HeldKey{Key: t.keyText(k), Delayed: e.held == heldAfterDelay})
 		}
 	}
-	sort.Slice(s.Held, func(i, j int) bool { return s.Held[i].Key < s.Held[j].Key })
-	sort.Slice(s.Delayed, func(i, j int) bool {
-		a, b := s.Delayed[i], s.Delayed[j]
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) < 0
+	slices.SortFunc(s.Held, func(a, b HeldKey) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(s.Delayed, func(a, b DelayedKey) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key))
 	})
 	return s
 }

@@ -142,7 +142,7 @@ func New(o Options) *Tap {
 		rec: o.Recorder, clock: o.Clock, verbosity: max(o.Verbosity, 0), dryRun: o.DryRun,
 		unsent: o.Unsent, inScope: o.InScope, fieldManager: o.FieldManager, listOrder: o.ListOrder,
 		listFailed:  o.ListFailed,
-		controllers: map[string]*Controller{}, kindTable: lazyKinds(),
+		controllers: map[string]*Controller{}, kindTable: sync.OnceValue(newKinds),
 	}
 	if t.clock == nil {
 		t.clock = clock.RealClock{}

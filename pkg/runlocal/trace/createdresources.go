@@ -2,8 +2,8 @@ package trace
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"sort"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,13 +44,7 @@ func (r *Request) createsObject() bool {
 func (c *CreatedResources) Resources() []schema.GroupVersionResource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []schema.GroupVersionResource
-	for r := range c.resources {
-		out = append(out, r)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group)) < 0
+	return slices.SortedFunc(maps.Keys(c.resources), func(a, b schema.GroupVersionResource) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Group, b.Group))
 	})
-	return out
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -109,10 +109,9 @@ func (f *FailingKeys) sorted(which func(*FailingKey) bool) []FailingKey {
 			out = append(out, *k)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
+	slices.SortFunc(out, func(a, b FailingKey) int {
 		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key),
-			cmp.Compare(a.Failures, b.Failures)) < 0
+			cmp.Compare(a.Failures, b.Failures))
 	})
 	return out
 }

@@ -1,8 +1,9 @@
 package trace
 
 import (
+	"cmp"
 	"math/bits"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 )
@@ -138,7 +139,7 @@ func (s *Summary) Controllers() []ControllerSummary {
 		c.WaitedP50, c.WaitedP99 = Duration(t.waits.quantile(0.5)), Duration(t.waits.quantile(0.99))
 		out = append(out, c)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Controller < out[j].Controller })
+	slices.SortFunc(out, func(a, b ControllerSummary) int { return cmp.Compare(a.Controller, b.Controller) })
 	return out
 }
 

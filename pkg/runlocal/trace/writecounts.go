@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"net/http"
-	"sort"
+	"slices"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -97,7 +97,7 @@ func sortedCounts(tallies map[WriteCount]*writeTally) []WriteCount {
 		count.Objects, count.Writes, count.Message = len(tally.objects), tally.writes, tally.message
 		out = append(out, count)
 	}
-	sort.Slice(out, func(i, j int) bool { return CompareWriteCounts(out[i], out[j]) < 0 })
+	slices.SortFunc(out, CompareWriteCounts)
 	return out
 }
 

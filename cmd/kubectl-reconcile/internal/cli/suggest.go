@@ -2,7 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -25,9 +25,8 @@ func Suggest(name string, known []string) []string {
 			near = append(near, candidate{k, d})
 		}
 	}
-	sort.Slice(near, func(i, j int) bool {
-		a, b := near[i], near[j]
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name)) < 0
+	slices.SortFunc(near, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
 	var out []string
 	for _, c := range near[:min(len(near), maxSuggestions)] {

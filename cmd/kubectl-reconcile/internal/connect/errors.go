@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"sort"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -310,10 +309,9 @@ func DescribeIncomplete(all []cluster.Incomplete) []string {
 		}
 		resources[c] = cli.AppendUnique(resources[c], IncompleteName(i))
 	}
-	sort.Slice(causes, func(i, j int) bool {
-		a, b := causes[i], causes[j]
+	slices.SortFunc(causes, func(a, b cause) int {
 		return cmp.Or(cmp.Compare(a.text, b.text),
-			cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message)) < 0
+			cmp.Compare(resources[a][0], resources[b][0]), cmp.Compare(a.message, b.message))
 	})
 	var out []string
 	for _, c := range causes {

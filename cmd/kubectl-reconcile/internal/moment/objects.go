@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,10 +57,9 @@ func Objects(state *replay.State) []Object {
 			out[index] = one
 		}
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
+	slices.SortFunc(out, func(a, b Object) int {
 		return cmp.Or(a.Kind.Compare(b.Kind), cmp.Compare(a.Record.Namespace, b.Record.Namespace),
-			cmp.Compare(a.Record.Name, b.Record.Name)) < 0
+			cmp.Compare(a.Record.Name, b.Record.Name))
 	})
 	return out
 }

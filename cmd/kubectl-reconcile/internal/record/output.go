@@ -204,7 +204,7 @@ func (o *output) Full() bool {
 // oldest if they are too large together, so that there is room for one more.
 func (o *output) Next() error {
 	following := o.options.path + "." + strconv.Itoa(o.number+1)
-	end := &replay.Record{Type: replay.TypeEnd, Message: "continued in " + base(following)}
+	end := &replay.Record{Type: replay.TypeEnd, Message: "continued in " + filepath.Base(following)}
 	if err := o.writer.Write(end); err != nil {
 		return o.explain(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -232,9 +231,6 @@ func (f *Flags) given(args []string, redaction *recordfile.Redaction) []string {
 	})
 	return append(out, args...)
 }
-
-// base returns the name of a file without its folder, for lines that must stay short.
-func base(path string) string { return filepath.Base(path) }
 
 // exists reports whether there is anything at a path, a symbolic link to nothing included.
 func exists(path string) bool {

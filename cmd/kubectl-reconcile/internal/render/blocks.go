@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -189,12 +190,8 @@ func (b *Blocks) recordRequest(open *block, e *trace.Event, r *trace.Request) {
 func (b *Blocks) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	unfinished := make([]*block, 0, len(b.openBlocks))
-	for _, open := range b.openBlocks {
-		unfinished = append(unfinished, open)
-	}
-	slices.SortFunc(unfinished, func(x, y *block) int { return x.start.Time.Compare(y.start.Time) })
-	for _, open := range unfinished {
+	byStart := func(x, y *block) int { return x.start.Time.Compare(y.start.Time) }
+	for _, open := range slices.SortedFunc(maps.Values(b.openBlocks), byStart) {
 		b.write(append(b.blockLines(open), line{word: "cut off", text: "the session ended before this reconcile did"}))
 	}
 	clear(b.openBlocks)

@@ -323,6 +323,3 @@ func (r *recentMap[K, V]) delete(k K) {
 	delete(r.young, k)
 	delete(r.old, k)
 }
-
-// len returns the number of entries; one that was put again may count twice.
-func (r *recentMap[K, V]) len() int { return len(r.young) + len(r.old) }

@@ -444,3 +444,6 @@ func TestBlocksForget(t *testing.T) {
 		t.Error("the last reconcile is not remembered")
 	}
 }
+
+// len returns the number of entries; one that was put again may count twice.
+func (r *recentMap[K, V]) len() int { return len(r.young) + len(r.old) }

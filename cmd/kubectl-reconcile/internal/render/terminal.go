@@ -23,15 +23,12 @@ func IsTerminal(w any) bool {
 // TerminalWidth returns how many cells wide the terminal is that w writes to; 0 if w is no terminal or does not
 // report it.
 func TerminalWidth(w any) int {
-	width, _ := terminalSize(w)
+	width, _ := TerminalSize(w)
 	return width
 }
 
 // TerminalSize returns the size of the terminal that w writes to; zeros if w is no terminal or does not report it.
-func TerminalSize(w any) (width, height int) { return terminalSize(w) }
-
-// terminalSize returns the size of the terminal that w writes to; zeros if w is no terminal or does not report it.
-func terminalSize(w any) (width, height int) {
+func TerminalSize(w any) (width, height int) {
 	f, ok := w.(descriptor)
 	if !ok {
 		return 0, 0
@@ -85,7 +82,7 @@ const (
 
 // screenSize returns the size of the terminal that w writes to, or a usual one if it is not known.
 func screenSize(w any) (width, height int) {
-	if width, height := terminalSize(w); width > 0 && height > 0 {
+	if width, height := TerminalSize(w); width > 0 && height > 0 {
 		return width, height
 	}
 	return defaultWidth, defaultHeight

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/exports"
@@ -21,10 +22,5 @@ func (o *Options) export(recording replay.Recording, options timeline.Options) e
 
 // isExport reports whether -o is a format of other tools.
 func (o *Options) isExport() bool {
-	for _, format := range exports.Formats() {
-		if o.output == string(format) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(exports.Formats(), exports.Format(o.output))
 }

@@ -1,12 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,7 +109,7 @@ func printControllers(w io.Writer, items []controllerItem, width int) error {
 		rows = append(rows, []string{name, i.runs(), strings.Join(others, ","), i.why()})
 	}
 	named := rows[1:]
-	sort.Slice(named, func(i, j int) bool { return named[i][0] < named[j][0] })
+	slices.SortFunc(named, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
 	if widths := widest(rows, 0); width > 0 && sum(widths)+listGap*(len(widths)-1) > width {
 		for i, row := range rows {
 			rows[i] = slices.Delete(row, 2, 3)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 
@@ -22,9 +21,6 @@ import (
 
 // Flags are the flags of `replay` that serve a recording.
 type Flags struct {
-	// Handler, if it is not nil, is put around what serves the requests of clients: see playback.Options.
-	Handler func(next http.Handler) http.Handler
-
 	serve, paused, writable bool
 	noCompare               bool
 	at                      string
@@ -143,7 +139,7 @@ func (f *Flags) toOptions(recording replay.Recording) (playback.Options, error) 
 	}
 	moment, err := input.Moment(at, info)
 	return playback.Options{
-		At: moment, Listen: f.listen, Writable: f.writable, Handler: f.Handler, Clock: clock.RealClock{},
+		At: moment, Listen: f.listen, Writable: f.writable, Clock: clock.RealClock{},
 		ReadOnly: "this is a recording, served read-only; --writable lets clients write to the copy",
 		Users:    []api.RecordedUser{{Name: commandUser, Token: api.NewToken()}},
 	}, err

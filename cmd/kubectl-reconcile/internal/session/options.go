@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -53,8 +52,6 @@ type Options struct {
 	Record *Recording
 	// Telemetry is served while the session runs; nil serves nothing.
 	Telemetry *Telemetry
-	// Grace bounds what is done after an interrupt.
-	Grace Grace
 
 	Streams  genericiooptions.IOStreams
 	Progress *render.Progress // on a terminal, beside Streams; nil shows none
@@ -96,21 +93,17 @@ const (
 // IsDryRun reports whether nothing is written.
 func (m WriteMode) IsDryRun() bool { return m == DryRunServer || m == DryRunClient }
 
-// Grace bounds what is still done after an interrupt. Zero fields have defaults.
-type Grace struct {
-	// FinalRead is how long the final state of the objects may take to read. The API may be slow; 3 s by default, which
-	// a busy machine needs for a few hundred objects in the sandbox.
-	FinalRead time.Duration
-	// Output is how long an output may take to accept what is left: the last events, and then the summary; 1 s each by
-	// default. A reader that has stopped, such as a pager, must not keep the process alive.
-	Output time.Duration
-	// StopNotice is how long the controllers may take to stop before a line about it is written; 500 ms by default.
-	StopNotice time.Duration
-}
-
-func (g Grace) finalRead() time.Duration  { return cmp.Or(g.FinalRead, 3*time.Second) }
-func (g Grace) output() time.Duration     { return cmp.Or(g.Output, time.Second) }
-func (g Grace) stopNotice() time.Duration { return cmp.Or(g.StopNotice, 500*time.Millisecond) }
+// What is still done after an interrupt is bounded.
+const (
+	// finalReadGrace is how long the final state of the objects may take to read. The API may be slow: a busy machine
+	// needs seconds for a few hundred objects in the sandbox.
+	finalReadGrace = 3 * time.Second
+	// outputGrace is how long an output may take to accept what is left: the last events, and then the summary. A reader
+	// that has stopped, such as a pager, must not keep the process alive.
+	outputGrace = time.Second
+	// stopNoticeDelay is how long the controllers may take to stop before a line about it is written.
+	stopNoticeDelay = 500 * time.Millisecond
+)
 
 // extended returns a context that ends by grace after ctx, or when it is cancelled.
 func extended(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {

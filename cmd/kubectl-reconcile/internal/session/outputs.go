@@ -202,9 +202,9 @@ func (out *Outputs) cut() {
 	}
 }
 
-// flush waits until all events so far are written, after an interrupt for no longer than Grace.Output.
+// flush waits until all events so far are written, after an interrupt for no longer than outputGrace.
 func (out *Outputs) flush(ctx context.Context) error {
-	ctx, cancel := extended(ctx, out.o.Grace.output())
+	ctx, cancel := extended(ctx, outputGrace)
 	defer cancel()
 	var errs []error
 	for _, b := range out.buffers {
@@ -231,7 +231,7 @@ func (out *Outputs) finish(ctx context.Context, r *result) error {
 	}
 	written := make(chan error, 1) // buffered: a write that hangs ends with the process
 	go func() { written <- out.writeSummary(r) }()
-	ctx, cancel := extended(ctx, out.o.Grace.output())
+	ctx, cancel := extended(ctx, outputGrace)
 	defer cancel()
 	select {
 	case err := <-written:

@@ -156,7 +156,7 @@ func (r *recording) stop(ctx context.Context, session *runlocal.Session) error {
 		return nil
 	}
 	if server := session.Server(); server != nil {
-		ctx, cancel := extended(ctx, r.o.Grace.output())
+		ctx, cancel := extended(ctx, outputGrace)
 		r.recorder.Await(ctx, server.LastEvent)
 		cancel()
 	}

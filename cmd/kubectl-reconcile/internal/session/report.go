@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -267,7 +266,7 @@ func refusalText(w trace.WriteCount) string {
 func writeRows(accepted, refused []trace.WriteCount) []render.WriteCountRow {
 	var rows []render.WriteCountRow
 	all := append(slices.Clone(accepted), onlyRefused(accepted, refused)...)
-	sort.Slice(all, func(i, j int) bool { return trace.CompareWriteCounts(all[i], all[j]) < 0 })
+	slices.SortFunc(all, trace.CompareWriteCounts)
 	for _, w := range all {
 		times := 0
 		for _, r := range refused {

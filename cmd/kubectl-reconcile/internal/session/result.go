@@ -81,7 +81,7 @@ func (o *Options) readFinalState(
 	ctx context.Context, session *runlocal.Session, applied []runlocal.Applied, created []schema.GroupVersionResource,
 	r *result,
 ) error {
-	ctx, cancel := extended(ctx, o.Grace.finalRead())
+	ctx, cancel := extended(ctx, finalReadGrace)
 	defer cancel()
 	now := o.Clock.Now()
 	for _, p := range session.Pending() {

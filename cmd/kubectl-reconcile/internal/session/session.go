@@ -29,7 +29,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	// Controllers that wait for a slow output to take their trace would hold up the end.
-	extended, done := extended(ctx, o.Grace.output())
+	extended, done := extended(ctx, outputGrace)
 	defer done()
 	context.AfterFunc(extended, out.cut)
 	runErr := o.runSession(ctx, out, manifests)
@@ -175,7 +175,7 @@ func withoutInterruption(ctx context.Context, err error) error {
 
 // stop stops the session. If that takes a while, it writes what is waited for, also with -q.
 func (o *Options) stop(ctx context.Context, session *runlocal.Session, out *Outputs) error {
-	return withNotice(session.Stop, o.Grace.stopNotice(), func() {
+	return withNotice(session.Stop, stopNoticeDelay, func() {
 		interrupted := errors.Is(context.Cause(ctx), context.Canceled)
 		out.Stderrf("%s", stoppingText(session.State().Busy(), interrupted, o.Writes.IsDryRun()))
 	})

@@ -51,15 +51,9 @@ func (o *Options) tableOptions(items []statusItem) render.StatusOptions {
 
 // severalNamespaces reports whether the objects' namespaces must be shown.
 func (o *Options) severalNamespaces(items []statusItem) bool {
-	if o.targets.AllNamespaces {
-		return true
-	}
-	for i := range items {
-		if items[i].kind.Namespaced && items[i].Object.Namespace != o.connection.Namespace {
-			return true
-		}
-	}
-	return false
+	return o.targets.AllNamespaces || slices.ContainsFunc(items, func(i statusItem) bool {
+		return i.kind.Namespaced && i.Object.Namespace != o.connection.Namespace
+	})
 }
 
 // rows are what the tables show of the objects.

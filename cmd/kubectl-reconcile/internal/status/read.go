@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -195,10 +194,7 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 // explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest
 // one by one.
 func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
-	sort.Slice(failures, func(i, j int) bool {
-		a, b := failures[i], failures[j]
-		return a.target.Compare(b.target) < 0
-	})
+	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
 	all := r.options.targets.AllNamespaces
 	var forbidden []connect.Target
 	var errs []error

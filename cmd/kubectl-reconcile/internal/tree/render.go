@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -93,13 +94,7 @@ func (o *Options) noteMaker(v *view, width int) noteMaker {
 
 // severalNamespaces reports whether the namespaces of objects must be shown.
 func (o *Options) severalNamespaces(objects []*ownertree.Node) bool {
-	if o.targets.AllNamespaces {
-		return true
-	}
-	for _, n := range objects {
-		if n.Namespace != "" && n.Namespace != o.connection.Namespace {
-			return true
-		}
-	}
-	return false
+	return o.targets.AllNamespaces || slices.ContainsFunc(objects, func(n *ownertree.Node) bool {
+		return n.Namespace != "" && n.Namespace != o.connection.Namespace
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -292,7 +291,7 @@ func (q *query) autoscalers(ctx context.Context, obj *unstructured.Unstructured)
 	if err != nil {
 		q.warnNoAutoscalers(err)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].By < out[j].By })
+	slices.SortFunc(out, func(a, b v1alpha1.SetBack) int { return cmp.Compare(a.By, b.By) })
 	return out
 }
 

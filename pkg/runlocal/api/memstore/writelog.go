@@ -1,8 +1,9 @@
 package memstore
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -58,7 +59,7 @@ func (s *Store) Writes(after uint64, wanted func(resourcePrefix string) bool) ([
 			})
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].ResourceVersion < out[j].ResourceVersion })
+	slices.SortFunc(out, func(a, b Write) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
 	return out, nil
 }
 
