@@ -30,6 +30,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/test/upstreamsource"
 )
 
@@ -70,13 +72,16 @@ func TestMirrored(t *testing.T) {
 		}
 		return
 	}
-	for _, problem := range compare(known, there, named) {
+	for _, problem := range compare(known, there, named, sources.difference) {
 		t.Error(problem)
 	}
 }
 
-// compare returns what is wrong with the hashes that were noted, for code that is there, which comments name.
-func compare(known, there map[declared]state, named map[declared][]string) []string {
+// compare returns what is wrong with the hashes that were noted, for code that is there, which comments name. What
+// difference returns follows the sentence about something that has changed since a version.
+func compare(
+	known, there map[declared]state, named map[declared][]string, difference func(d declared, since string) string,
+) []string {
 	var out []string
 	for d, s := range there {
 		before, ok := known[d]
@@ -86,7 +91,8 @@ func compare(known, there map[declared]state, named map[declared][]string) []str
 				strings.Join(named[d], ", "), d, noted))
 		case before.hash != s.hash:
 			out = append(out, fmt.Sprintf("%s: upstream has changed %s since %s, in %s: compare them, then run "+
-				"this test with -update", strings.Join(named[d], ", "), d, before.version, s.version))
+				"this test with -update\n%s", strings.Join(named[d], ", "), d, before.version, s.version,
+				difference(d, before.version)))
 		}
 	}
 	for d := range known {
@@ -182,7 +188,7 @@ func mirrored(comment string) ([]declared, error) {
 type sources struct {
 	t       *testing.T
 	modules map[string]state  // only the version is set
-	folders map[string]string // by module
+	folders map[string]string // by module, and by MODULE@VERSION for an earlier one; empty if that is not there
 }
 
 // state returns the state of something declared; false if it is not there.
@@ -194,21 +200,49 @@ func (s *sources) state(d declared) (state, bool) {
 		s.modules[module], s.folders[module] = state{version: version}, folder
 	}
 	out := s.modules[module]
-	code, err := os.ReadFile(filepath.Join(s.folders[module], filepath.FromSlash(below)))
+	code := s.code(filepath.Join(s.folders[module], filepath.FromSlash(below)), d.name)
+	if code == nil {
+		return out, false
+	}
+	out.hash = hash(code)
+	return out, true
+}
+
+// difference returns the lines that upstream has changed in something declared since a version, or how to see them.
+func (s *sources) difference(d declared, since string) string {
+	s.t.Helper()
+	module, below := upstreamsource.ModulePath(d.path)
+	earlier := module + "@" + since
+	if _, ok := s.folders[earlier]; !ok {
+		s.folders[earlier] = upstreamsource.ModuleAt(s.t, module, since)
+	}
+	if s.folders[earlier] == "" {
+		return "go mod download " + earlier + " is needed to see the difference"
+	}
+	var code [2]string
+	for i, folder := range []string{s.folders[earlier], s.folders[module]} {
+		code[i] = string(s.code(filepath.Join(folder, filepath.FromSlash(below)), d.name)) + "\n"
+	}
+	return udiff.Unified(since, s.modules[module].version, code[0], code[1])
+}
+
+// code returns the code of a name that is declared in a file, nil if it is not there.
+func (s *sources) code(path, name string) []byte {
+	s.t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return out, false // the file is gone, and so is what was in it
+		return nil // the file is gone, and so is what was in it
 	}
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, d.path, code, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(files, path, text, parser.SkipObjectResolution)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	node := find(file, d.name)
+	node := find(file, name)
 	if node == nil {
-		return out, false
+		return nil
 	}
-	out.hash = hash(code[files.Position(node.Pos()).Offset:files.Position(node.End()).Offset])
-	return out, true
+	return text[files.Position(node.Pos()).Offset:files.Position(node.End()).Offset]
 }
 
 // find returns the declaration of a name, nil if there is none.
@@ -382,13 +416,14 @@ func TestCompare(t *testing.T) {
 	}{
 		{"unchanged, in a later version", map[declared]state{f: {"1", "v1"}}, nil},
 		{"changed", map[declared]state{f: {"0", "v1"}}, []string{"x.go:1, y.go:2: upstream has changed " +
-			"F of k8s.io/a/a.go since v1, in v2: compare them, then run this test with -update"}},
+			"F of k8s.io/a/a.go since v1, in v2: compare them, then run this test with -update\nF since v1"}},
 		{"not noted", nil, []string{
 			"x.go:1, y.go:2: F of k8s.io/a/a.go is not in mirrored.txt: run this test with -update"}},
 		{"not named", map[declared]state{f: {"1", "v1"}, other: {"1", "v1"}}, []string{
 			"mirrored.txt has G of k8s.io/a/a.go, which no comment names: run this test with -update"}},
 	} {
-		if got := compare(c.known, there, named); !slices.Equal(got, c.want) {
+		difference := func(d declared, since string) string { return d.name + " since " + since }
+		if got := compare(c.known, there, named, difference); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", c.reason, got)
 		}
 	}

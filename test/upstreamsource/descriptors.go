@@ -2,7 +2,9 @@ package upstreamsource
 
 import (
 	"go/ast"
+	"go/types"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +15,7 @@ const manager = "k8s.io/kubernetes/cmd/kube-controller-manager/"
 type Descriptor struct {
 	Aliases      []string // other names that --controllers takes, nil if there are none
 	OffByDefault bool     // "*" does not turn it on
+	FeatureGates []string // that it runs with only
 }
 
 // Descriptors are those of kube-controller-manager, by the controllers' names. The test ends if they are written in a
@@ -42,23 +45,30 @@ func Descriptors(t testing.TB) map[string]Descriptor {
 
 func descriptor(t testing.TB, lit *ast.CompositeLit, names map[string]string) (string, Descriptor) {
 	t.Helper()
-	var name string
+	var name, written string
 	var d Descriptor
 	for _, e := range lit.Elts {
 		field := e.(*ast.KeyValueExpr)
 		switch field.Key.(*ast.Ident).Name {
 		case "name":
-			name = names[field.Value.(*ast.SelectorExpr).Sel.Name]
+			written = types.ExprString(field.Value)
+			if constant, ok := strings.CutPrefix(written, "names."); ok {
+				name = names[constant]
+			}
 		case "aliases":
 			for _, a := range field.Value.(*ast.CompositeLit).Elts {
 				d.Aliases = append(d.Aliases, text(t, a))
+			}
+		case "requiredFeatureGates":
+			for _, gate := range field.Value.(*ast.CompositeLit).Elts {
+				d.FeatureGates = append(d.FeatureGates, gate.(*ast.SelectorExpr).Sel.Name)
 			}
 		case "isDisabledByDefault":
 			d.OffByDefault = true
 		}
 	}
 	if name == "" {
-		t.Fatal("a descriptor of upstream's has no name: it is written otherwise")
+		t.Fatalf("upstream has a descriptor with the name %q, which is no constant of %snames", written, manager)
 	}
 	return name, d
 }

@@ -45,6 +45,20 @@ func Module(t testing.TB, path string) (version, folder string) {
 	return version, folder
 }
 
+// ModuleAt returns the folder of the source of a version of a module, which need not be that of go.mod; empty if it is
+// not in the module cache.
+func ModuleAt(t testing.TB, path, version string) string {
+	t.Helper()
+	args := []string{"list", "-m", "-f", "{{.Dir}}", path + "@" + version}
+	list := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // G204: tests name the module
+	list.Env = append(list.Environ(), "GOPROXY=off")
+	found, err := list.Output()
+	if err != nil {
+		return "" // not even its name is there
+	}
+	return strings.TrimSpace(string(found))
+}
+
 // ModulePath returns the path of the module that a package or file of Kubernetes is in, and its slashed path there:
 // modules of k8s.io have one element after that.
 func ModulePath(path string) (module, below string) {
