@@ -330,7 +330,7 @@ func generationText(c *timeline.ObjectChange) string {
 }
 
 func changed(c *timeline.ObjectChange, path string) bool {
-	return slices.ContainsFunc(c.Fields, func(f inspect.Change) bool { return f.Path == path })
+	return slices.ContainsFunc(c.Fields, func(f fields.Change) bool { return f.Path == path })
 }
 
 // replicasText returns how many replicas a new object wants, and how many are ready.
