@@ -1,8 +1,8 @@
-// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, and its
-// conditions. Inspect is the entry point, and Containers reads pods. Causes finds out why an object is as it is, from its
-// fields and from what its caller has read beside: Events, Leases, what controllers said. It is here because it reads the
-// same parts of an object, by the same functions, as the status does. What is about fields of any object, such as
-// differences and who owns a field, is in package fields.
+// Package inspect reads one object: its status, the drift between its spec and what its controller has observed, and
+// its conditions. Inspect is the entry point, and Containers reads pods. Causes finds out why an object is as it is,
+// from its fields and from what its caller has read beside: Events, Leases, what controllers said. It is here because
+// it reads the same parts of an object, by the same functions, as the status does. What is about fields of any object,
+// such as differences and who owns a field, is in package fields.
 //
 // It does not read a cluster and knows no other object: a Deployment's status does not say why its pod does not start,
 // the pod's does. Objects may come from any controller: whatever their content, nothing here panics or changes them.

@@ -212,7 +212,8 @@ func since(obj *unstructured.Unstructured, r Report) *metav1.Time {
 			last = c.Since
 		}
 	}
-	if spec := fields.LastSpecWrite(obj); last != nil && spec != nil && last.Before(spec) && r.Status.Status != Current {
+	spec := fields.LastSpecWrite(obj)
+	if last != nil && spec != nil && last.Before(spec) && r.Status.Status != Current {
 		return spec // what it reports began before the spec that it has
 	}
 	return last

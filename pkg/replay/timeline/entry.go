@@ -115,9 +115,9 @@ func (w *Writer) Name() string {
 
 // ObjectChange is what changed in an object, and how it is after it.
 type ObjectChange struct {
-	// Fields are the fields that differ, sorted by path. Of objects that were added or existed there are only those that
-	// a filter asks for, with their first values, and of objects that are gone none. Values of Secrets are hidden. Of a
-	// list whose entries only have another order, the values are their keys.
+	// Fields are the fields that differ, sorted by path. Of objects that were added or existed there are only those
+	// that a filter asks for, with their first values, and of objects that are gone none. Values of Secrets are hidden.
+	// Of a list whose entries only have another order, the values are their keys.
 	Fields []fields.Change `json:"fields,omitempty"`
 	// Only is set if nothing else changed than the order of lists, or times: Order, Times or OrderAndTimes.
 	Only Only `json:"only,omitempty"`
