@@ -209,14 +209,8 @@ func (h *blockerSearch) waitsFor(n *Node) []*Node {
 
 // stuckBelow are those of them that would not go by themselves, sorted.
 func (h *blockerSearch) stuckBelow(n *Node) []*Node {
-	var out []*Node
-	for _, d := range h.waitsFor(n) {
-		if h.stuck[d] {
-			out = append(out, d)
-		}
-	}
-	slices.SortFunc(out, (*Node).Compare)
-	return slices.Compact(out)
+	out := slices.SortedFunc(slices.Values(h.waitsFor(n)), (*Node).Compare)
+	return slices.Compact(slices.DeleteFunc(out, func(d *Node) bool { return !h.stuck[d] }))
 }
 
 // stays reports whether a dependent would keep its reference to an owner that waits for it: one that loses it, or goes,

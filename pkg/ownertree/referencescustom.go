@@ -104,12 +104,8 @@ func (s *relationSource) objectsOf(ctx context.Context, of string) []*Node {
 			return nil // ctx has ended
 		}
 	}
-	var out []*Node
-	for _, n := range slices.Concat(s.graph.nodes, s.users) {
-		if n.Kind == l.kind {
-			out = append(out, n)
-		}
-	}
+	out := slices.Concat(s.graph.nodes, s.users)
+	out = slices.DeleteFunc(out, func(n *Node) bool { return n.Kind != l.kind })
 	slices.SortFunc(out, (*Node).Compare)
 	out = slices.CompactFunc(out, func(a, b *Node) bool { return a.Compare(b) == 0 })
 	if len(out) > mostDefined {

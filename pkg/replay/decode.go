@@ -116,8 +116,8 @@ func (c *cursor) next(raw *rawRecord, l *Limits) (bool, error) {
 	return true, nil
 }
 
-// next returns the next record, and false if there is none. The record is nil if it is of an unknown type. last gets its
-// number and time.
+// next returns the next record, and false if there is none. The record is nil if it is of an unknown type. last gets
+// its number and time.
 func (d *decoder) next(c *cursor, last *Record) (*Record, bool, error) {
 	var raw rawRecord
 	more, err := c.next(&raw, &d.limits)

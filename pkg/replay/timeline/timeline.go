@@ -224,13 +224,7 @@ func (t *Timeline) noteNamespace(namespace string) {
 // UnknownKinds returns the names of kinds of the filter that are those of no stream so far, nor of an object of an
 // Event.
 func (t *Timeline) UnknownKinds() []string {
-	var out []string
-	for _, name := range t.o.Filter.KindNames() {
-		if !t.matched[name] {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(t.o.Filter.KindNames(), func(name string) bool { return t.matched[name] })
 }
 
 // Streams returns the streams so far, in the order of their numbers.

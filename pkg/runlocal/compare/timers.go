@@ -163,13 +163,9 @@ func (r *run) nextTimer() (time.Time, bool) {
 // timedKeys returns the keys whose timer ends within a time, and that are not held.
 func (r *run) timedKeys(within time.Duration) []delayedKey {
 	held, latest := r.held(), r.clock.Now().Add(within)
-	var out []delayedKey
-	for _, k := range r.delayed() {
-		if !k.isRetry && !k.due.After(latest) && !slices.Contains(held, k.heldKey) {
-			out = append(out, k)
-		}
-	}
-	return out
+	return slices.DeleteFunc(r.delayed(), func(k delayedKey) bool {
+		return k.isRetry || k.due.After(latest) || slices.Contains(held, k.heldKey)
+	})
 }
 
 // timerEnd is when a timer ends: due in the run, and recorded in the recording, whose pauses the run may skip.

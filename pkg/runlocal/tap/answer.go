@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,6 +139,7 @@ func (a *answer) created() []fields.Change {
 	if err != nil {
 		return errorChange(err)
 	}
+<<<<<<< ours
 	var out []fields.Change
 	for _, c := range compare(nil, obj) {
 		if !strings.HasPrefix(c.Path, "metadata.") && !strings.HasPrefix(c.Path, "status.") {
@@ -145,4 +147,9 @@ func (a *answer) created() []fields.Change {
 		}
 	}
 	return out
+=======
+	return slices.DeleteFunc(compare(nil, obj), func(c inspect.Change) bool {
+		return strings.HasPrefix(c.Path, "metadata.") || strings.HasPrefix(c.Path, "status.")
+	})
+>>>>>>> theirs
 }

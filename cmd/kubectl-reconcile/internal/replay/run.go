@@ -93,12 +93,8 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 
 // checkKinds returns an error for kinds of the filter of which nothing was recorded, and no Event is about one either.
 func checkKinds(recording replay.Recording, filter timeline.Filter, streams []replay.Stream) error {
-	var unknown []string
-	for _, name := range filter.KindNames() {
-		if !timeline.HasKind(name, streams) {
-			unknown = append(unknown, name)
-		}
-	}
+	recorded := func(name string) bool { return timeline.HasKind(name, streams) }
+	unknown := slices.DeleteFunc(filter.KindNames(), recorded)
 	if len(unknown) == 0 {
 		return nil
 	}

@@ -159,7 +159,7 @@ func kindRows(sum *timeline.Summary, all bool) [][]render.Cell {
 		if !all && k.Added+k.Modified+k.Deleted == 0 {
 			continue
 		}
-		out = append(out, plain(k.Resource, strconv.Itoa(k.Existing), strconv.Itoa(k.Added), strconv.Itoa(k.Modified), strconv.Itoa(k.Deleted)))
+		out = append(out, plain(k.Resource, number(k.Existing), number(k.Added), number(k.Modified), number(k.Deleted)))
 	}
 	return out
 }
@@ -226,7 +226,7 @@ func flappingRows(sum *timeline.Summary) [][]render.Cell {
 			}
 			values = append(values, fmt.Sprintf("%s (%d)", text, v.Count))
 		}
-		out = append(out, plain(qualified(&f.Object), f.Field, strconv.Itoa(f.Returns), strings.Join(values, ", ")))
+		out = append(out, plain(qualified(&f.Object), f.Field, number(f.Returns), strings.Join(values, ", ")))
 	}
 	return out
 }
@@ -243,7 +243,7 @@ func rewriteRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Rewrites {
 		r := &sum.Rewrites[i]
-		out = append(out, plain(qualified(&r.Object), strconv.Itoa(r.Writes), rateText(r.PerMinute), onlyTexts[r.Only],
+		out = append(out, plain(qualified(&r.Object), number(r.Writes), rateText(r.PerMinute), onlyTexts[r.Only],
 			strings.Join(r.Fields, ", "), writersText(r.Writers)))
 	}
 	return out
@@ -263,7 +263,7 @@ func recreationRows(sum *timeline.Summary) [][]render.Cell {
 		if r.OwnerUID != "" {
 			owner, tone = owner+": its uid is not that of the reference, so what it owns is deleted", render.ToneTrouble
 		}
-		row := plain(name, strconv.Itoa(r.Made), strconv.Itoa(r.Deleted), rateText(r.PerMinute), took(r.Lived),
+		row := plain(name, number(r.Made), number(r.Deleted), rateText(r.PerMinute), took(r.Lived),
 			writersText(r.Writers), "")
 		row[len(row)-1] = render.Cell{Text: owner, Tone: tone}
 		out = append(out, row)
@@ -295,7 +295,7 @@ func objectRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Objects {
 		o := &sum.Objects[i]
-		out = append(out, plain(qualified(&o.Object), strconv.Itoa(o.Changes), strconv.Itoa(o.SpecChanges), rateText(o.PerMinute)))
+		out = append(out, plain(qualified(&o.Object), number(o.Changes), number(o.SpecChanges), rateText(o.PerMinute)))
 	}
 	return out
 }
@@ -307,7 +307,7 @@ func writerRows(sum *timeline.Summary) [][]render.Cell {
 		if name == "" {
 			name = "(not known)"
 		}
-		out = append(out, plain(name, strconv.Itoa(w.Changes), rateText(w.PerMinute), strconv.Itoa(w.Objects)))
+		out = append(out, plain(name, number(w.Changes), rateText(w.PerMinute), number(w.Objects)))
 	}
 	return out
 }
@@ -315,8 +315,8 @@ func writerRows(sum *timeline.Summary) [][]render.Cell {
 func controllerRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for _, c := range sum.Controllers {
-		out = append(out, plain(c.Controller, strconv.Itoa(c.Reconciles), strconv.Itoa(c.Failed), strconv.Itoa(c.PutOff),
-			strconv.Itoa(c.Writes), strconv.Itoa(c.Refused)))
+		out = append(out, plain(c.Controller, number(c.Reconciles), number(c.Failed), number(c.PutOff),
+			number(c.Writes), number(c.Refused)))
 	}
 	return out
 }
@@ -324,7 +324,7 @@ func controllerRows(sum *timeline.Summary) [][]render.Cell {
 func eventRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for _, e := range sum.Events {
-		row := plain(e.Type, e.Reason, strconv.FormatInt(e.Count, 10), strconv.Itoa(e.Objects), e.By,
+		row := plain(e.Type, e.Reason, strconv.FormatInt(e.Count, 10), number(e.Objects), e.By,
 			render.Cut(e.Last, 2*maxMessage))
 		if e.Type != "Normal" {
 			row[0].Tone = render.ToneTrouble
@@ -333,6 +333,8 @@ func eventRows(sum *timeline.Summary) [][]render.Cell {
 	}
 	return out
 }
+
+func number(n int) string { return strconv.Itoa(n) }
 
 func rateText(perMinute float64) string {
 	if perMinute == 0 {

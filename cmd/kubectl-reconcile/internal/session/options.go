@@ -98,8 +98,8 @@ const (
 	// finalReadGrace is how long the final state of the objects may take to read. The API may be slow: a busy machine
 	// needs seconds for a few hundred objects in the sandbox.
 	finalReadGrace = 3 * time.Second
-	// outputGrace is how long an output may take to accept what is left: the last events, and then the summary. A reader
-	// that has stopped, such as a pager, must not keep the process alive.
+	// outputGrace is how long an output may take to accept what is left: the last events, and then the summary. A
+	// reader that has stopped, such as a pager, must not keep the process alive.
 	outputGrace = time.Second
 	// stopNoticeDelay is how long the controllers may take to stop before a line about it is written.
 	stopNoticeDelay = 500 * time.Millisecond

@@ -121,14 +121,8 @@ const maxInBox = 500
 // boxLines are what stands in a box: what it is, how it is, and why.
 func boxLines(item *render.TreeItem) []string {
 	lines := []string{item.Label}
-	var state []string
-	for _, s := range []string{item.Ready, item.Status} {
-		if s != "" {
-			state = append(state, s)
-		}
-	}
-	if len(state) > 0 {
-		lines = append(lines, strings.Join(state, " "))
+	if state := strings.TrimSpace(item.Ready + " " + item.Status); state != "" {
+		lines = append(lines, state)
 	}
 	if item.Reason != "" {
 		lines = append(lines, render.Cut(item.Reason, maxInBox))
