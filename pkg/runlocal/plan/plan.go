@@ -52,13 +52,13 @@ type End string
 const (
 	// EndSettled is that nothing is left to do but what is Later.
 	EndSettled End = "settled"
-	// EndNext is that all keys of the beginning were reconciled, for Options.Next; more would follow.
+	// EndNext is that all keys of the beginning were reconciled, for RunOptions.Next; more would follow.
 	EndNext End = "next"
-	// EndSteps is that Options.Steps were made; more would follow.
+	// EndSteps is that RunOptions.Steps were made; more would follow.
 	EndSteps End = "steps"
 	// EndLoop is that the controllers repeat what they did, without an end.
 	EndLoop End = "loop"
-	// EndLimit is that there were too many steps without a state that repeats: see Options.Limit.
+	// EndLimit is that there were too many steps without a state that repeats: see RunOptions.Limit.
 	EndLimit End = "limit"
 )
 

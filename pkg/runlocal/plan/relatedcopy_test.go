@@ -302,7 +302,7 @@ func planInCopy(
 		}
 	}()
 	planner.Begin(ctx, s)
-	o := Options{Namespaces: slices.Clone(copied.Namespaces)}
+	o := RunOptions{Namespaces: slices.Clone(copied.Namespaces)}
 	for _, m := range change {
 		o.Given = append(o.Given, m.Object)
 		o.Namespaces = append(o.Namespaces, m.Object.GetName())

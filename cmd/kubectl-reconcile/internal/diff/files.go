@@ -201,7 +201,7 @@ func (o *Options) planIn(ctx context.Context, session *runlocal.Session, planner
 	if err != nil {
 		return nil, err
 	}
-	options := plan.Options{Next: o.next, Steps: o.steps, Wait: o.wait}
+	options := plan.RunOptions{Next: o.next, Steps: o.steps, Wait: o.wait}
 	if options.Only, err = a.inSession(ctx, session); err != nil {
 		return nil, err
 	}

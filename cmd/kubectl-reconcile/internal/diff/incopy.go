@@ -129,8 +129,8 @@ func driftIn(copied *seed.Copy, a asked) (*drift.Report, error) {
 }
 
 // copyOptions are those of the plan in a copy. only are the objects that were asked for.
-func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []plan.ObjectID) plan.Options {
-	options := plan.Options{Only: only, Next: o.next, Steps: o.steps, Wait: o.wait}
+func (o *Options) copyOptions(session *runlocal.Session, job copyJob, only []plan.ObjectID) plan.RunOptions {
+	options := plan.RunOptions{Only: only, Next: o.next, Steps: o.steps, Wait: o.wait}
 	if !job.copied.AllNamespaces { // what the API itself makes in no namespace is not looked at
 		options.Namespaces = slices.Clone(job.copied.Namespaces)
 	}

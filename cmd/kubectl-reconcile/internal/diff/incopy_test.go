@@ -24,34 +24,34 @@ func TestCopyOptions(t *testing.T) {
 		reason string
 		job    copyJob
 		only   []plan.ObjectID
-		want   plan.Options
+		want   plan.RunOptions
 	}{
 		{"no change: all objects of the copied namespaces", copyJob{copied: shop}, nil,
-			plan.Options{Namespaces: []string{"shop"}}},
+			plan.RunOptions{Namespaces: []string{"shop"}}},
 		{"a copy of all namespaces has what is in none, too", copyJob{copied: &seed.Copy{AllNamespaces: true}}, nil,
-			plan.Options{}},
+			plan.RunOptions{}},
 		{"what was asked for", copyJob{copied: shop}, []plan.ObjectID{id("Deployment", "shop", "web")},
-			plan.Options{Namespaces: []string{"shop"}, Only: []plan.ObjectID{id("Deployment", "shop", "web")}}},
+			plan.RunOptions{Namespaces: []string{"shop"}, Only: []plan.ObjectID{id("Deployment", "shop", "web")}}},
 		{"owners that count as there", copyJob{copied: &seed.Copy{AbsentOwners: []seed.Root{gone}}}, nil,
-			plan.Options{Absent: []plan.ObjectID{{
+			plan.RunOptions{Absent: []plan.ObjectID{{
 				Resource: deploymentType.GVR(), Kind: "Deployment", Namespace: "shop", Name: "gone",
 			}}}},
 		{"manifests that are applied first are in a namespace, or their name stands in its place",
 			copyJob{copied: shop, first: manifests(t, "{apiVersion: v1, kind: Node, metadata: {name: one}}")}, nil,
-			plan.Options{Namespaces: []string{"shop", "default", "one"}}},
-		{"the objects of a change", copyJob{copied: shop, change: change, given: web}, nil, plan.Options{
+			plan.RunOptions{Namespaces: []string{"shop", "default", "one"}}},
+		{"the objects of a change", copyJob{copied: shop, change: change, given: web}, nil, plan.RunOptions{
 			Namespaces: []string{"shop"}, Only: []plan.ObjectID{id("Deployment", "shop", "web")},
 			Given: objectsOf(web)}},
 		{"one whose file names no namespace is in none, or in that of the command",
-			copyJob{copied: shop, change: change, given: unplaced}, nil, plan.Options{Namespaces: []string{"shop"},
+			copyJob{copied: shop, change: change, given: unplaced}, nil, plan.RunOptions{Namespaces: []string{"shop"},
 				Only:  []plan.ObjectID{id("Deployment", "", "api"), id("Deployment", "default", "api")},
 				Given: objectsOf(unplaced)}},
 		{"a change adds to what was asked for", copyJob{copied: shop, change: change, given: web,
 			pruned: []prunedObject{{configMapType, "shop", "old"}}}, []plan.ObjectID{id("Pod", "shop", "p")},
-			plan.Options{Namespaces: []string{"shop"}, Given: objectsOf(web), Only: []plan.ObjectID{
+			plan.RunOptions{Namespaces: []string{"shop"}, Given: objectsOf(web), Only: []plan.ObjectID{
 				id("Pod", "shop", "p"), id("Deployment", "shop", "web"), id("ConfigMap", "shop", "old")}}},
 		{"a change of which nothing is left is not a plan for all objects", copyJob{copied: shop, change: change}, nil,
-			plan.Options{Namespaces: []string{"shop"}, Only: []plan.ObjectID{}}},
+			plan.RunOptions{Namespaces: []string{"shop"}, Only: []plan.ObjectID{}}},
 	} {
 		o := &Options{namespace: "default"}
 		got := o.copyOptions(nil, row.job, row.only)
