@@ -24,19 +24,21 @@ import (
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
 const patience = 4 * time.Minute
 
-func manifests(t testing.TB, text string) []runlocal.Manifest {
+func manifests(t testing.TB, texts ...string) []runlocal.Manifest {
 	t.Helper()
 	var out []runlocal.Manifest
-	for document := range strings.SplitSeq(text, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		data, err := yaml.YAMLToJSON([]byte(document))
-		if err != nil {
-			t.Fatal(err)
+	for _, text := range texts {
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			u := &unstructured.Unstructured{}
+			data, err := yaml.YAMLToJSON([]byte(document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := u.UnmarshalJSON(data); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, runlocal.Manifest{Source: "test.yaml", Object: u})
 		}
-		if err := u.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, runlocal.Manifest{Source: "test.yaml", Object: u})
 	}
 	return out
 }

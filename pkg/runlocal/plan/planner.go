@@ -123,18 +123,6 @@ func (p *Planner) Settle(ctx context.Context) error {
 	return nil
 }
 
-// UnsettledError is that the objects that a plan is to begin with do not settle.
-type UnsettledError struct {
-	// Plan is what the controllers did.
-	Plan *Plan
-}
-
-// Error implements error.
-func (e *UnsettledError) Error() string {
-	return fmt.Sprintf("the objects that there are do not settle: there is more to do after %d steps",
-		len(e.Plan.Steps))
-}
-
 // forget waits until only held keys are left, and forgets all that was done so far but the names.
 func (p *Planner) forget(ctx context.Context) error {
 	if err := p.session.WaitHeld(ctx); err != nil {
@@ -185,8 +173,8 @@ func (p *Planner) Run(ctx context.Context, o RunOptions) (*Plan, error) {
 	return p.plan, nil
 }
 
-// unwanted returns a function that reports whether a key of the beginning is not to be reconciled: see RunOptions.Only and
-// RunOptions.Namespaces.
+// unwanted returns a function that reports whether a key of the beginning is not to be reconciled: see Only and
+// Namespaces of RunOptions.
 func (p *Planner) unwanted(o RunOptions) func(controller, queue, key string) bool {
 	var related map[string]bool
 	if o.Only != nil {
