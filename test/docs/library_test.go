@@ -25,7 +25,7 @@ func TestLibraryBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples []string
-	for _, dir := range []string{"ownertree", "ownertree/treestatus", "replay/timeline", "runlocal", "runlocal/runlocaltest", "runlocal/trace"} {
+	for _, dir := range []string{"ownertree", "ownertree/treestatus", "replay/timeline", "runlocal", "runlocal/plan", "runlocal/runlocaltest", "runlocal/trace"} {
 		text, err := os.ReadFile(filepath.Join(root, "pkg", dir, "example_test.go"))
 		if err != nil {
 			t.Fatal(err)

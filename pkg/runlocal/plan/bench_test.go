@@ -12,7 +12,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(fmt.Sprintf("%dpods", pods), func(b *testing.B) {
 			steps := 0
 			for b.Loop() {
-				p := planOf(b, deployment(pods, "a"), "", Options{Limit: 10 * pods})
+				p := planOf(b, deployment(pods, "a"), "", RunOptions{Limit: 10 * pods})
 				if p.End != EndSettled {
 					b.Fatalf("the plan ended %q after %d steps", p.End, len(p.Steps))
 				}

@@ -49,7 +49,7 @@ kubelet update
 kubelet delete`,
 		},
 	} {
-		p := planOf(t, tt.from, tt.change, Options{})
+		p := planOf(t, tt.from, tt.change, RunOptions{})
 		got := ""
 		for i := range p.Steps {
 			step := &p.Steps[i]

@@ -2,20 +2,24 @@
 // reconcile one key at a time, in an order that depends on nothing but the objects, and returns what they write as
 // steps, and what that makes of the objects. So two plans for the same objects are the same, byte for byte.
 //
-// A [Planner], made by [New], makes one: Configure completes the options of the session, which is started then, Begin
-// takes it, Settle lets it come to rest before objects are applied, and Run returns the [Plan].
+// Make is all of it in one call: what a plan begins with is a [Source], either a part of a [Cluster], which is only
+// read, or [Objects]; what it is for is a [Change], or nothing. A [Planner], made by [New], makes a plan in a session of
+// the caller's: Configure completes the options of the session, which is started then, Begin takes it, Settle lets it
+// come to rest before objects are applied, and Run returns the [Plan].
 //
-// It is no model of the controllers, which are Kubernetes' own, and it reads no cluster: what the session begins with,
-// such as a copy of a namespace, is the caller's. It makes no text for people.
+// It is no model of the controllers, which are Kubernetes' own. It makes no text for people.
 //
 // Keys are held, released and waited for by the session, as in package compare; which is next is decided here, as it
 // depends on the objects alone, while that goes by a recording.
 //
-// The files: plan.go has the Plan, planner.go the Planner that makes it; order.go decides which key is next, steps.go
-// makes steps of what is written and traced; canonical.go replaces what is random or the time, in names and objects;
-// undecided.go what depends on what is not simulated; secrets.go hides what must not be shown; loop.go finds states
-// that repeat, later.go what is due later, rollout.go what becomes of workloads meanwhile and budget.go of budgets;
-// controllers.go chooses the controllers that take part.
+// The files: plan.go has the Plan; make.go makes it of a Source: cluster.go is that of a cluster, with try.go and
+// prune.go for what an apply would do there and admission.go for what its webhooks say, and sources.go that of objects.
+// asked.go finds the objects that a plan is for, drift.go what is not as it is wanted, and errors.go has the errors.
+// planner.go has the Planner; order.go decides which key is next, steps.go makes steps of what is written and traced;
+// canonical.go replaces what is random or the time, in names and objects; undecided.go what depends on what is not
+// simulated; secrets.go hides what must not be shown; loop.go finds states that repeat, later.go what is due later,
+// rollout.go what becomes of workloads meanwhile and budget.go of budgets; controllers.go chooses the controllers that
+// take part.
 package plan
 
 import (
@@ -26,6 +30,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -46,6 +52,16 @@ type Plan struct {
 	End End
 	// Loop is what repeats, for EndLoop, and for EndLimit if the last steps repeat each other; nil for others.
 	Loop *Loop
+
+	// What follows is set by Make alone. State is what the plan begins with, and what is left out of it. Incomplete and
+	// LeftOut of its Copy are what that does without, and CopyReport what a session with it does without.
+	State      *State
+	CopyReport runlocal.CopyReport
+	// Drift is what objects of a copy are beside what is wanted of them. It is nil for a change, and without a copy.
+	Drift *drift.Report
+	// Refused are objects that controllers create in the plan for a change of a Cluster, and that its admission refuses
+	// in dry run. Untried are those of which it is not known, and why.
+	Refused, Untried []Refusal
 }
 
 // End is why a plan ends.
@@ -55,13 +71,13 @@ type End string
 const (
 	// EndSettled is that nothing is left to do but what is Later.
 	EndSettled End = "settled"
-	// EndNext is that all keys of the beginning were reconciled, for Options.Next; more would follow.
+	// EndNext is that all keys of the beginning were reconciled, for RunOptions.Next; more would follow.
 	EndNext End = "next"
-	// EndSteps is that Options.Steps were made; more would follow.
+	// EndSteps is that RunOptions.Steps were made; more would follow.
 	EndSteps End = "steps"
 	// EndLoop is that the controllers repeat what they did, without an end.
 	EndLoop End = "loop"
-	// EndLimit is that there were too many steps without a state that repeats: see Options.Limit.
+	// EndLimit is that there were too many steps without a state that repeats: see RunOptions.Limit.
 	EndLimit End = "limit"
 )
 

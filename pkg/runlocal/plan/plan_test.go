@@ -24,25 +24,27 @@ import (
 // patience bounds what a test waits for on a busy machine; nothing is timed by it.
 const patience = 4 * time.Minute
 
-func manifests(t testing.TB, text string) []runlocal.Manifest {
+func manifests(t testing.TB, texts ...string) []runlocal.Manifest {
 	t.Helper()
 	var out []runlocal.Manifest
-	for document := range strings.SplitSeq(text, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		data, err := yaml.YAMLToJSON([]byte(document))
-		if err != nil {
-			t.Fatal(err)
+	for _, text := range texts {
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			u := &unstructured.Unstructured{}
+			data, err := yaml.YAMLToJSON([]byte(document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := u.UnmarshalJSON(data); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, runlocal.Manifest{Source: "test.yaml", Object: u})
 		}
-		if err := u.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, runlocal.Manifest{Source: "test.yaml", Object: u})
 	}
 	return out
 }
 
 // planOf returns the plan for a change of objects that have settled, or for the objects without a change.
-func planOf(t testing.TB, from, change string, o Options) *Plan {
+func planOf(t testing.TB, from, change string, o RunOptions) *Plan {
 	t.Helper()
 	if change == "" {
 		return planFor(t, from, nil, o)
@@ -59,7 +61,7 @@ func planOf(t testing.TB, from, change string, o Options) *Plan {
 
 // planFor is planOf for a change that is a function; nil is none.
 func planFor(
-	t testing.TB, from string, change func(context.Context, *runlocal.Session) error, o Options,
+	t testing.TB, from string, change func(context.Context, *runlocal.Session) error, o RunOptions,
 ) *Plan {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -151,7 +153,7 @@ func TestControllers(t *testing.T) {
 }
 
 func TestPlanOfARollout(t *testing.T) {
-	p := planOf(t, deployment(3, "a"), deployment(3, "b"), Options{})
+	p := planOf(t, deployment(3, "a"), deployment(3, "b"), RunOptions{})
 	if p.End != EndSettled {
 		t.Errorf("the plan ends with %q", p.End)
 	}
@@ -208,7 +210,7 @@ spec:
 	} {
 		var texts [2]string
 		for i := range texts {
-			p := planOf(t, tt.from, tt.change, Options{})
+			p := planOf(t, tt.from, tt.change, RunOptions{})
 			text, err := json.MarshalIndent(p, "", " ")
 			if err != nil {
 				t.Fatal(err)
@@ -222,12 +224,12 @@ spec:
 }
 
 func TestNextAndSteps(t *testing.T) {
-	p := planOf(t, deployment(2, "a"), "", Options{Next: true})
+	p := planOf(t, deployment(2, "a"), "", RunOptions{Next: true})
 	want := []string{"deployment create ReplicaSet web-<>", "deployment update Deployment web"}
 	if diff := cmp.Diff(want, shortNames(outline(p))); diff != "" || p.End != EndNext {
 		t.Errorf("the next step, and more follows: %q (-want +got):\n%s", p.End, diff)
 	}
-	p = planOf(t, deployment(2, "a"), "", Options{Steps: 1})
+	p = planOf(t, deployment(2, "a"), "", RunOptions{Steps: 1})
 	if diff := cmp.Diff(want, shortNames(outline(p))); diff != "" || p.End != EndSteps {
 		t.Errorf("one step was asked for: %q, %q", outline(p), p.End)
 	}
@@ -246,7 +248,7 @@ spec:
 	p := planFor(t, job, func(ctx context.Context, s *runlocal.Session) error {
 		pods := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("default")
 		return pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	}, Options{Next: true})
+	}, RunOptions{Next: true})
 	if !slices.ContainsFunc(p.Steps, func(step Step) bool { return step.Controller == "job" }) {
 		t.Errorf("it ends with %s before the Job is reconciled: %q", p.End, outline(p))
 	}
@@ -290,7 +292,7 @@ spec:
 			}
 		}
 		return nil
-	}, Options{})
+	}, RunOptions{})
 	if !joined {
 		t.Error("a key that a delay has added does not wait for another delay of it")
 	}
@@ -337,14 +339,14 @@ func TestManyObjects(t *testing.T) {
 	for i := range memstore.DefaultHistory * 3 / 2 {
 		fmt.Fprintf(&from, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings-%d}\n---\n", i)
 	}
-	p := planOf(t, from.String()+deployment(1, "a"), deployment(1, "b"), Options{})
+	p := planOf(t, from.String()+deployment(1, "a"), deployment(1, "b"), RunOptions{})
 	if p.End != EndSettled || len(p.Rollouts) != 1 {
 		t.Errorf("it ends with %s, rollouts %+v", p.End, p.Rollouts)
 	}
 }
 
 func TestNothingToDo(t *testing.T) {
-	p := planOf(t, deployment(1, "a"), deployment(1, "a"), Options{})
+	p := planOf(t, deployment(1, "a"), deployment(1, "a"), RunOptions{})
 	if len(p.Steps) != 0 || len(p.Objects) != 0 || p.End != EndSettled {
 		t.Errorf("a change that changes nothing: %+v", p)
 	}
@@ -353,7 +355,7 @@ func TestNothingToDo(t *testing.T) {
 // TestProgressDeadlineIsLater: what is due in ten minutes is listed and not waited for.
 func TestProgressDeadlineIsLater(t *testing.T) {
 	stuck := strings.Replace(deployment(1, "b"), "spec: {containers", "spec: {nodeSelector: {no: such}, containers", 1)
-	p := planOf(t, deployment(1, "a"), stuck, Options{})
+	p := planOf(t, deployment(1, "a"), stuck, RunOptions{})
 	want := []Later{{Controller: "deployment", Key: "default/web", In: 10 * time.Minute, What: "ProgressDeadlineExceeded"}}
 	if diff := cmp.Diff(want, p.Later); diff != "" {
 		t.Errorf("what is due later (-want +got):\n%s", diff)
@@ -368,7 +370,7 @@ kind: ResourceQuota
 metadata: {name: few}
 spec: {hard: {pods: "2"}}
 ---`
-	p := planOf(t, quota+deployment(2, "a"), deployment(4, "a"), Options{})
+	p := planOf(t, quota+deployment(2, "a"), deployment(4, "a"), RunOptions{})
 	refused := 0
 	for i := range p.Steps {
 		for _, w := range p.Steps[i].Writes {
@@ -393,7 +395,7 @@ kind: ResourceQuota
 metadata: {name: many}
 spec: {hard: {pods: "9"}}
 ---`
-	p := planOf(t, quota+deployment(1, "a"), deployment(2, "a"), Options{})
+	p := planOf(t, quota+deployment(1, "a"), deployment(2, "a"), RunOptions{})
 	for i := range p.Steps {
 		for _, w := range p.Steps[i].Writes {
 			if w.Object.Kind == "ResourceQuota" && p.Steps[i].Controller != "resourcequota" {
@@ -414,7 +416,7 @@ func TestDeletedOnce(t *testing.T) {
 	stuck := func(replicas int) string {
 		return strings.Replace(deployment(replicas, "a"), "spec: {containers", "spec: {nodeSelector: {no: such}, containers", 1)
 	}
-	deleted := slices.DeleteFunc(outline(planOf(t, stuck(1), stuck(0), Options{})), func(line string) bool {
+	deleted := slices.DeleteFunc(outline(planOf(t, stuck(1), stuck(0), RunOptions{})), func(line string) bool {
 		return !strings.Contains(line, " delete ")
 	})
 	if len(deleted) != 1 {
@@ -427,7 +429,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	secret := func(value, more string) string {
 		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: " + value + ", same: constant" + more + "}\n"
 	}
-	p := planOf(t, secret("hunter1", ""), secret("hunter2", ", b: hunter3"), Options{})
+	p := planOf(t, secret("hunter1", ""), secret("hunter2", ", b: hunter3"), RunOptions{})
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -453,7 +455,7 @@ spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}
 	down := func(image string) string {
 		return strings.Replace(deployment(4, image), "  replicas: 4", "  replicas: 4\n  strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 2}}", 1)
 	}
-	p := planOf(t, budget+down("a"), down("b"), Options{})
+	p := planOf(t, budget+down("a"), down("b"), RunOptions{})
 	if len(p.Budgets) != 1 || p.Budgets[0].Needs != 3 || p.Budgets[0].Lowest != 2 || p.Budgets[0].Before != 4 {
 		t.Errorf("a budget of three of four, and two at a time: %+v", p.Budgets)
 	}
@@ -465,7 +467,7 @@ spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}
 // TestUnscheduled: where no node fits, that is said.
 func TestUnscheduled(t *testing.T) {
 	stuck := strings.Replace(deployment(1, "b"), "spec: {containers", "spec: {nodeSelector: {no: such}, containers", 1)
-	p := planOf(t, deployment(1, "a"), stuck, Options{})
+	p := planOf(t, deployment(1, "a"), stuck, RunOptions{})
 	why := ""
 	for i := range p.Objects {
 		why += p.Objects[i].Unscheduled()

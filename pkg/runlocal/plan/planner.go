@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// Options are what a plan is to contain. The zero value is a plan of what the controllers do until nothing is left.
-type Options struct {
+// RunOptions are what a plan is to contain. The zero value is a plan of what the controllers do until nothing is left.
+type RunOptions struct {
 	// Change makes the change that the plan is for, such as an apply; nil plans what is left to do without any. Given
 	// are the objects that it writes, whose texts are in the plan as they are.
 	Change func(ctx context.Context) error
@@ -59,7 +59,7 @@ type Planner struct {
 	schedule schedule
 	delays   map[queueKey]delay
 	failures map[queueKey]failure
-	until    time.Time // of Options.Wait
+	until    time.Time // of RunOptions.Wait
 	revision uint64    // up to which writes were read
 	accepted int       // writes so far that were accepted
 	rounds   int       // reconciles so far
@@ -114,25 +114,13 @@ func (p *Planner) Settle(ctx context.Context) error {
 	if err := p.forget(ctx); err != nil {
 		return err
 	}
-	if err := p.runSteps(ctx, Options{Limit: DefaultLimit}); err != nil {
+	if err := p.runSteps(ctx, RunOptions{Limit: DefaultLimit}); err != nil {
 		return err
 	}
 	if p.plan.End != EndSettled {
 		return &UnsettledError{Plan: p.plan}
 	}
 	return nil
-}
-
-// UnsettledError is that the objects that a plan is to begin with do not settle.
-type UnsettledError struct {
-	// Plan is what the controllers did.
-	Plan *Plan
-}
-
-// Error implements error.
-func (e *UnsettledError) Error() string {
-	return fmt.Sprintf("the objects that there are do not settle: there is more to do after %d steps",
-		len(e.Plan.Steps))
 }
 
 // forget waits until only held keys are left, and forgets all that was done so far but the names.
@@ -152,7 +140,7 @@ func (p *Planner) forget(ctx context.Context) error {
 }
 
 // Run makes the plan. The error is that of the change, of ctx or of reading what was written. It must be called once.
-func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
+func (p *Planner) Run(ctx context.Context, o RunOptions) (*Plan, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
@@ -185,9 +173,9 @@ func (p *Planner) Run(ctx context.Context, o Options) (*Plan, error) {
 	return p.plan, nil
 }
 
-// unwanted returns a function that reports whether a key of the beginning is not to be reconciled: see Options.Only and
-// Options.Namespaces.
-func (p *Planner) unwanted(o Options) func(controller, queue, key string) bool {
+// unwanted returns a function that reports whether a key of the beginning is not to be reconciled: see Only and
+// Namespaces of RunOptions.
+func (p *Planner) unwanted(o RunOptions) func(controller, queue, key string) bool {
 	var related map[string]bool
 	if o.Only != nil {
 		related = p.rollouts.related(o.Only)
@@ -220,7 +208,7 @@ func (p *Planner) makeChange(ctx context.Context, change func(context.Context) e
 }
 
 // runSteps reconciles one key after the other until the plan ends, and sets why it does.
-func (p *Planner) runSteps(ctx context.Context, o Options) error {
+func (p *Planner) runSteps(ctx context.Context, o RunOptions) error {
 	var first map[queueKey]bool // keys of the beginning that were not reconciled, with Next
 	var next []candidate
 	for {

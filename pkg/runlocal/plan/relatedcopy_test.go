@@ -154,7 +154,7 @@ func rawManifests(t *testing.T, namespace string, raw []json.RawMessage) (out []
 func TestRelatedCopy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
-	selected := copyControllers(t)
+	selected := controllersInCopy()
 	live, err := runlocal.Start(ctx, runlocal.Options{Controllers: selected, Nodes: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -201,15 +201,6 @@ func TestRelatedCopy(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { compareCopies(t, live, &c, selected) })
 	}
-}
-
-func copyControllers(t *testing.T) []controllers.Controller {
-	t.Helper()
-	autoscaler, err := controllers.Select([]string{"horizontalpodautoscaling"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(Controllers(), autoscaler...)
 }
 
 // compareCopies plans a change on a copy of its namespace, and on one of what is related to it.
@@ -302,7 +293,7 @@ func planInCopy(
 		}
 	}()
 	planner.Begin(ctx, s)
-	o := Options{Namespaces: slices.Clone(copied.Namespaces)}
+	o := RunOptions{Namespaces: slices.Clone(copied.Namespaces)}
 	for _, m := range change {
 		o.Given = append(o.Given, m.Object)
 		o.Namespaces = append(o.Namespaces, m.Object.GetName())

@@ -139,17 +139,7 @@ func (a *answer) created() []fields.Change {
 	if err != nil {
 		return errorChange(err)
 	}
-<<<<<<< ours
-	var out []fields.Change
-	for _, c := range compare(nil, obj) {
-		if !strings.HasPrefix(c.Path, "metadata.") && !strings.HasPrefix(c.Path, "status.") {
-			out = append(out, c)
-		}
-	}
-	return out
-=======
-	return slices.DeleteFunc(compare(nil, obj), func(c inspect.Change) bool {
+	return slices.DeleteFunc(compare(nil, obj), func(c fields.Change) bool {
 		return strings.HasPrefix(c.Path, "metadata.") || strings.HasPrefix(c.Path, "status.")
 	})
->>>>>>> theirs
 }

@@ -42,6 +42,14 @@ func (c *Connection) Open(ctx context.Context, config *rest.Config) (*Cluster, e
 	return &Cluster{kinds, reader}, nil
 }
 
+// OpenQuietly is Open for reads that are no request of the user: that a kind is deprecated matters to who writes its
+// objects.
+func (c *Connection) OpenQuietly(ctx context.Context) (*Cluster, error) {
+	config := rest.CopyConfig(c.Config)
+	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
+	return c.Open(ctx, config)
+}
+
 // NotFound returns the error that a named object does not exist, with a hint: the namespaces that have one of that
 // name, the missing namespace, or similar names.
 func (c *Cluster) NotFound(ctx context.Context, t Target) error {

@@ -109,12 +109,7 @@ func (c *comparison) compare(ctx context.Context) (found *compared, err error) {
 // asked resolves the arguments by the kinds that were recorded; none stand for all objects.
 func (c *comparison) asked(found *compared) ([]connect.Target, error) {
 	from, to := found.from.state, found.to.state
-	namespace := ""
-	if c.options.namespaceGiven {
-		namespace = c.options.namespace
-	}
-	kinds := moment.Kinds(from, to)
-	targets, err := c.options.named.Resolve(kinds, namespace)
+	targets, err := c.options.named.Resolve(moment.Kinds(from, to), c.options.plan.Namespace)
 	if unknown := (*cluster.UnknownKindError)(nil); errors.As(err, &unknown) {
 		return nil, cli.WithHint(fmt.Errorf("no kind %q is known in %s", unknown.Name, found.name),
 			cli.Suggestion(unknown.Name, unknown.Known, ""))
@@ -134,7 +129,7 @@ func uninteresting(kind cluster.Kind) bool {
 
 // selects reports whether an object is compared.
 func (c *comparison) selects(one *moment.Object, targets []connect.Target) bool {
-	if c.options.namespaceGiven && one.Record.Namespace != c.options.namespace {
+	if given := c.options.plan.Namespace; given != "" && one.Record.Namespace != given {
 		return false
 	}
 	return len(targets) == 0 || slices.ContainsFunc(targets, func(t connect.Target) bool {

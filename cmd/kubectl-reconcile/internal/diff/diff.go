@@ -1,17 +1,19 @@
 package diff
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -21,6 +23,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
@@ -206,23 +209,16 @@ var diffOutputs = []string{"name", "json", "yaml"}
 // Options are what `diff` needs to run.
 type Options struct {
 	// readFrom reads the objects that there are, readChange those that would be applied; either is nil without.
-	readFrom, readChange func(context.Context) ([]runlocal.Manifest, error)
-	comparison           *comparison         // of two moments, in the place of a plan; nil without --to
-	moved                time.Duration       // added to the times of a recording by readFrom
-	cluster              *connect.Connection // nil with --from and --sandbox
-	secrets              *seed.SecretDigest  // of the cluster and of what it answers; nil without one
-	named                connect.TargetArgs
-	all                  bool // -A
-	namespace            string
-	namespaceGiven       bool // by -n
-	maxObjects           int
-	assume               nodes.Assumption
-	prune                *pruning // nil without --prune
-	apply                runlocal.KubectlApply
-	next                 bool
-	steps                int
-	wait, timeout        time.Duration
-	nodes                int
+	readFrom   func(context.Context) (plan.Objects, error)
+	readChange func(context.Context) ([]runlocal.Manifest, error)
+	at         time.Time           // of what readFrom has read of a recording; zero for now
+	comparison *comparison         // of two moments, in the place of a plan; nil without --to
+	cluster    *connect.Connection // nil with --from and --sandbox
+	named      connect.TargetArgs
+	all        bool         // -A
+	change     plan.Change  // without the manifests, until they are read
+	plan       plan.Options // the namespace is empty without -n, unless there is a cluster
+	timeout    time.Duration
 
 	shown    shownFields
 	summary  bool
@@ -287,23 +283,24 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	progress, streams := cli.WithReadingProgress(streams, f.output == "")
 	o := &Options{
-		namespace: defaultNamespace, all: f.all, maxObjects: f.copied.maxObjects, assume: f.copied.assume,
-		apply: f.apply, steps: f.steps, wait: f.wait, timeout: f.timeout, nodes: f.nodes,
-		next:  f.until == untilNext || f.until == "" && !f.manifests.Given() && f.steps == 0,
+		all: f.all, change: plan.Change{Apply: f.apply}, timeout: f.timeout,
+		plan: plan.Options{
+			Namespace: *f.cluster.Config.Namespace, Steps: f.steps, Wait: f.wait,
+			Next:  f.until == untilNext || f.until == "" && !f.manifests.Given() && f.steps == 0,
+			Nodes: cmp.Or(f.nodes, runlocal.NoNodes), Assume: f.copied.assume,
+			MaxObjects: cmp.Or(f.copied.maxObjects, -1), Warnings: connect.NewWarnings(streams.ErrOut),
+		},
 		shown: f.shown, summary: f.summary, verbose: f.verbosity > 0, output: f.output,
 		external: os.Getenv("KUBECTL_EXTERNAL_DIFF"),
 		streams:  streams, progress: progress, palette: render.NewPalette(streams.Out, f.cluster.Color, os.Getenv),
 		width: render.TerminalWidth(streams.Out), ascii: render.ASCIIOnly(os.Getenv),
-	}
-	if given := *f.cluster.Config.Namespace; given != "" {
-		o.namespace, o.namespaceGiven = given, true
 	}
 	if recorded {
 		if err := f.recordingOptions(o); err != nil {
 			return nil, err
 		}
 	} else if len(f.from) > 0 {
-		o.readFrom = func(context.Context) ([]runlocal.Manifest, error) {
+		o.readFrom = func(context.Context) (plan.Objects, error) {
 			return connect.ReadFiles(streams.In, f.from)
 		}
 	}
@@ -322,9 +319,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		return nil, err
 	}
 	o.cluster.Progress = progress
-	o.namespace = o.cluster.Namespace
-	o.secrets, err = seed.NewSecretDigest(rand.Reader)
-	return o, err
+	o.plan.Namespace = o.cluster.Namespace
+	return o, nil
 }
 
 // changeOptions sets the options of the change, which is that of -f and -k.
@@ -351,13 +347,27 @@ func (f *Flags) changeOptions(o *Options) error {
 		if err != nil {
 			return err
 		}
-		o.prune = &pruning{selector: f.selector, allowlist: allowlist}
+		o.change.Prune = &plan.Pruning{Selector: f.selector, Kinds: allowlist}
 	}
 	return nil
 }
 
-// defaultNamespace is that of objects that name none.
-const defaultNamespace = "default"
+// parseAllowlist parses the values of --prune-allowlist: group/version/kind, with core for the group without a name.
+func parseAllowlist(values []string) ([]schema.GroupVersionKind, error) {
+	var out []schema.GroupVersionKind
+	for _, value := range values {
+		parts := strings.Split(value, "/")
+		if len(parts) != 3 {
+			return nil, cli.WithHint(fmt.Errorf("--prune-allowlist %q is not GROUP/VERSION/KIND", value),
+				"for example core/v1/ConfigMap or apps/v1/Deployment")
+		}
+		if parts[0] == "core" {
+			parts[0] = ""
+		}
+		out = append(out, schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]})
+	}
+	return out, nil
+}
 
 // Run has the plan made and prints it. The error is cli.ErrSilentExit if there is something to do.
 func (o *Options) Run(ctx context.Context) error {
@@ -368,15 +378,8 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := cli.SetUpKlog(render.Normal); err != nil {
 		return err
 	}
-	makePlan := o.planOnFiles
-	if o.cluster != nil {
-		makePlan = o.planOnCluster
-	}
-	made, err := makePlan(ctx)
+	made, err := o.makePlan(ctx)
 	if err != nil {
-		return err
-	}
-	if err := o.moveBack(made); err != nil {
 		return err
 	}
 	if err := o.print(ctx, made); err != nil {

@@ -16,11 +16,11 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.PlanKind, KubernetesVersion: api.KubernetesVersion(),
 		End: string(made.End), Steps: []v1alpha1.PlanStep{}, Objects: []v1alpha1.PlanObject{}, LeftOut: made.leftOut,
 	}
-	if made.copied != nil {
-		out.Incomplete = made.copied.Incomplete
+	if made.State.Copy != nil {
+		out.Incomplete = made.State.Copy.Incomplete
 	}
-	if made.drift != nil && !made.drift.Empty() {
-		out.Drift = driftDocument(made.drift)
+	if made.Drift != nil && !made.Drift.Empty() {
+		out.Drift = driftDocument(made.Drift)
 	}
 	for i := range made.Steps {
 		out.Steps = append(out.Steps, stepDocument(&made.Steps[i]))
@@ -28,9 +28,9 @@ func (o *Options) document(made *madePlan) v1alpha1.Plan {
 	for i := range made.Objects {
 		out.Objects = append(out.Objects, o.objectDocument(&made.Objects[i]))
 	}
-	for _, r := range made.refused {
+	for _, r := range made.Refused {
 		out.RefusedByCluster = append(out.RefusedByCluster, v1alpha1.PlanRefusal{
-			Controller: r.controller, Object: refOf(r.object), Message: r.message,
+			Controller: r.Controller, Object: refOf(r.Object), Message: r.Message,
 		})
 	}
 	for _, l := range made.Later {

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
@@ -21,28 +20,28 @@ import (
 // printDrift prints what objects are beside what is wanted of them, a line for each difference, the specs that are not
 // seen first.
 func (o *Options) printDrift(out io.Writer, made *madePlan) error {
-	if made.drift == nil || made.drift.Empty() {
+	if made.Drift == nil || made.Drift.Empty() {
 		return nil
 	}
 	var rows [][]render.Cell
 	row := func(obj *unstructured.Unstructured, tone render.Tone, text, note string) {
 		rows = append(rows, []render.Cell{
-			{Text: objectName(obj, len(made.copied.Namespaces) != 1)}, {Text: text, Tone: tone},
+			{Text: objectName(obj, len(made.State.Copy.Namespaces) != 1)}, {Text: text, Tone: tone},
 			{Text: note, Tone: render.ToneDim},
 		})
 	}
-	for _, u := range made.drift.Unseen {
+	for _, u := range made.Drift.Unseen {
 		row(u.Object, render.ToneTrouble, unseenText(u), writerText("last written", u.Writer))
 	}
-	for _, f := range made.drift.SetFields {
+	for _, f := range made.Drift.SetFields {
 		row(f.Object, render.ToneChange, setFieldText(f), writerText("set", f.By))
 	}
-	for _, old := range made.drift.OldPods {
+	for _, old := range made.Drift.OldPods {
 		text := fmt.Sprintf("%s of revision %s, wants %s: %s", cli.Plural(len(old.Pods), "pod"), old.Actual, old.Wanted,
 			render.Names(old.Pods, maxNames))
 		row(old.Object, render.ToneChange, text, "")
 	}
-	for _, c := range made.drift.Counts {
+	for _, c := range made.Drift.Counts {
 		row(c.Object, render.ToneChange, countText(c), "")
 	}
 	table := render.NewTable([]render.Column{
@@ -119,53 +118,4 @@ func writerText(how string, w *fields.Writer) string {
 		text += " at " + w.Time.UTC().Format(time.RFC3339)
 	}
 	return text
-}
-
-// driftOf returns the drift of the objects that were asked for and of what they own; all if none were.
-func driftOf(report drift.Report, objects []*unstructured.Unstructured, a asked) drift.Report {
-	if a.empty() {
-		return report
-	}
-	byUID := map[types.UID]*unstructured.Unstructured{}
-	for _, obj := range objects {
-		byUID[obj.GetUID()] = obj
-	}
-	isAsked := func(obj *unstructured.Unstructured) bool {
-		for range len(byUID) + 1 { // owners may own each other in a circle
-			if obj == nil {
-				return false
-			}
-			if a.has(obj) {
-				return true
-			}
-			c := metav1.GetControllerOfNoCopy(obj)
-			if c == nil {
-				return false
-			}
-			obj = byUID[c.UID]
-		}
-		return false
-	}
-	var out drift.Report
-	for _, u := range report.Unseen {
-		if isAsked(u.Object) {
-			out.Unseen = append(out.Unseen, u)
-		}
-	}
-	for _, old := range report.OldPods {
-		if isAsked(old.Object) {
-			out.OldPods = append(out.OldPods, old)
-		}
-	}
-	for _, c := range report.Counts {
-		if isAsked(c.Object) {
-			out.Counts = append(out.Counts, c)
-		}
-	}
-	for _, f := range report.SetFields {
-		if isAsked(f.Object) {
-			out.SetFields = append(out.SetFields, f)
-		}
-	}
-	return out
 }

@@ -7,20 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/moment"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
@@ -100,9 +96,9 @@ func (f *Flags) validateComparison() error {
 // plan begins with.
 func (f *Flags) recordingOptions(o *Options) error {
 	if f.to == "" {
-		o.readFrom = func(ctx context.Context) (manifests []runlocal.Manifest, err error) {
-			manifests, o.moved, err = readMoment(ctx, o.streams, f.from, f.at, clock.RealClock{})
-			return manifests, err
+		o.readFrom = func(ctx context.Context) (objects plan.Objects, err error) {
+			objects, o.at, err = readMoment(ctx, o.streams, f.from, f.at)
+			return objects, err
 		}
 		return nil
 	}
@@ -125,15 +121,13 @@ func badSelector(text string, err error) error {
 		"for example app=web,tier!=test or 'app in (a,b)'")
 }
 
-// readMoment returns the objects that a recording has at a moment, as a plan begins with them. Their times are moved,
-// so that the moment is now: else every deadline would have passed. What the recording does not have is written to
-// stderr.
-func readMoment(
-	ctx context.Context, streams genericiooptions.IOStreams, files []string, at string, now clock.PassiveClock,
-) (manifests []runlocal.Manifest, moved time.Duration, err error) {
+// readMoment returns the objects that a recording has at a moment, and its time, zero if that is not known. What the
+// recording does not have is written to stderr.
+func readMoment(ctx context.Context, streams genericiooptions.IOStreams, files []string, at string) (
+	objects plan.Objects, then time.Time, err error) {
 	opened, err := moment.OpenFiles(ctx, streams, files)
 	if err != nil {
-		return nil, 0, err
+		return nil, then, err
 	}
 	defer func() {
 		if closed := opened.Close(); closed != nil {
@@ -142,83 +136,30 @@ func readMoment(
 	}()
 	m, state, err := opened.At(at)
 	if err != nil {
-		return nil, 0, err
+		return nil, then, err
 	}
 	info, err := opened.Info()
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading %s: %w", opened.Name, err)
+		return nil, then, fmt.Errorf("reading %s: %w", opened.Name, err)
 	}
-	if t, _ := moment.TimeOf(state, m); !t.IsZero() {
-		moved = now.Now().Truncate(time.Second).Sub(t.Truncate(time.Second))
-	}
-	objects := moment.Objects(state)
-	for i := range objects {
-		one := &objects[i]
-		if seed.NeverRead(one.Key().Resource) {
+	recorded := moment.Objects(state)
+	for i := range recorded {
+		if seed.NeverRead(recorded[i].Key().Resource) {
 			continue
 		}
-		record := *one.Record
-		record.Object = snapshot.Retime(record.Object, snapshot.NamedTimes, snapshot.Later(moved))
-		obj, err := (&moment.Object{Kind: one.Kind, Record: &record}).Decode()
+		obj, err := recorded[i].Decode()
 		if err != nil {
-			return nil, 0, err
+			return nil, then, err
 		}
-		manifests = append(manifests, runlocal.Manifest{Source: opened.Name, Object: obj})
+		objects = append(objects, runlocal.Manifest{Source: opened.Name, Object: obj})
 	}
-	if len(manifests) == 0 {
-		return nil, 0, fmt.Errorf("%s has no objects at record %d", opened.Name, state.Number)
+	if len(objects) == 0 {
+		return nil, then, fmt.Errorf("%s has no objects at record %d", opened.Name, state.Number)
 	}
 	fmt.Fprintln(streams.ErrOut, cli.OneLine("as of "+moment.Text(opened.Name, &info, m, state)))
 	for _, note := range moment.Notes(&info, m, state) {
 		fmt.Fprintln(streams.ErrOut, cli.OneLine(note))
 	}
-	return manifests, moved, nil
-}
-
-// moveBack moves the times in what a plan shows back to those of the recording.
-func (o *Options) moveBack(made *madePlan) error {
-	if o.moved == 0 {
-		return nil
-	}
-	for i := range made.Objects {
-		for _, obj := range []*unstructured.Unstructured{made.Objects[i].Before, made.Objects[i].After} {
-			if obj == nil {
-				continue
-			}
-			moved, err := snapshot.RetimeFields(obj.Object, snapshot.NamedTimes, snapshot.Later(-o.moved))
-			if err != nil {
-				return err
-			}
-			obj.Object = moved
-		}
-	}
-	for i := range made.Steps {
-		for _, w := range made.Steps[i].Writes {
-			if err := moveChanges(w.Changes, -o.moved); err != nil {
-				return err
-			}
-		}
-		for _, c := range made.Steps[i].Causes {
-			if err := moveChanges(c.Changes, -o.moved); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// moveChanges moves the times among the values of changes.
-func moveChanges(changes []fields.Change, by time.Duration) error {
-	for i := range changes {
-		c := &changes[i]
-		field := c.Path[strings.LastIndex(c.Path, ".")+1:]
-		for _, value := range []*any{&c.Old, &c.New} {
-			fields, err := snapshot.RetimeFields(map[string]any{field: *value}, snapshot.NamedTimes, snapshot.Later(by))
-			if err != nil {
-				return err
-			}
-			*value = fields[field]
-		}
-	}
-	return nil
+	then, _ = moment.TimeOf(state, m)
+	return objects, then, nil
 }

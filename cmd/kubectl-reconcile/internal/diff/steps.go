@@ -81,10 +81,10 @@ func (o *Options) printSteps(out io.Writer, made *madePlan) error {
 func (o *Options) title(made *madePlan) string {
 	text := "plan by the controllers of Kubernetes " + api.KubernetesVersion()
 	switch {
-	case made.from > 0:
-		text += ", from " + cli.Plural(made.from, "object") + " of files"
-	case made.copied != nil:
-		text += ", on a copy of " + copiedText(made.copied)
+	case len(made.from) > 0:
+		text += ", from " + cli.Plural(len(made.from), "object") + " of files"
+	case made.State.Copy != nil:
+		text += ", on a copy of " + copiedText(made.State.Copy)
 	default:
 		text += ", from an empty cluster"
 	}

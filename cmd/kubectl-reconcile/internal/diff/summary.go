@@ -41,7 +41,7 @@ func (o *Options) summaryLine(made *madePlan) string {
 	if refused := refusedWrites(made); refused > 0 {
 		parts = append(parts, cli.Plural(refused, "write")+" refused")
 	}
-	if len(made.refused) > 0 {
+	if len(made.Refused) > 0 {
 		parts = append(parts, "the cluster's admission refuses some of it")
 	}
 	if n := unscheduledPods(made); n > 0 {

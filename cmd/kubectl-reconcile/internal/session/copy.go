@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -22,23 +20,14 @@ import (
 
 // Read reads the copy. Errors have hints, and name the cluster.
 func (c *CopySource) Read(ctx context.Context) (*seed.Copy, error) {
-	config := rest.CopyConfig(c.Connection.Config)
-	// That a kind is deprecated matters to who writes its objects.
-	config.WarningHandler, config.WarningHandlerWithContext = nil, rest.NoWarnings{}
-	opened, err := c.Connection.Open(ctx, config)
+	opened, err := c.Connection.OpenQuietly(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.ReadFrom(ctx, opened)
-}
-
-// ReadFrom is Read for a cluster that was opened before.
-func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*seed.Copy, error) {
 	defer opened.ShowProgress(ctx, c.Connection.Progress)()
 	o := seed.Options{
 		Reader: opened.Reader, Kinds: opened.Kinds, Namespaces: c.Namespaces, AllNamespaces: c.AllNamespaces,
-		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets, SecretDigest: c.SecretDigest,
-		Neighbours: true, Definitions: c.Definitions, Related: c.Related,
+		MaxObjects: c.Flags.MaxObjects, WithSecrets: c.Flags.WithSecrets, Neighbours: true,
 	}
 	if o.MaxObjects == 0 {
 		o.MaxObjects = -1
@@ -51,7 +40,6 @@ func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*se
 	if err != nil {
 		return nil, c.Connection.Explain(err)
 	}
-	o.Roots = slices.Clone(c.Roots)
 	for _, t := range targets {
 		o.Roots = append(o.Roots, seed.Root{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
 	}
@@ -61,23 +49,22 @@ func (c *CopySource) ReadFrom(ctx context.Context, opened *connect.Cluster) (*se
 		o.Namespaces = []string{namespace}
 	}
 	out, err := seed.Read(ctx, o)
-	return out, c.explain(ctx, opened, err)
+	return out, ExplainCopy(ctx, c.Connection, opened, err)
 }
 
-// explain adds advice to an error of seed.Read.
-func (c *CopySource) explain(ctx context.Context, opened *connect.Cluster, err error) error {
+// ExplainCopy adds advice to an error of seed.Read.
+func ExplainCopy(ctx context.Context, c *connect.Connection, opened *connect.Cluster, err error) error {
 	if absent, ok := errors.AsType[*seed.NotFoundError](err); ok {
 		return opened.NotFound(ctx, connect.NewTarget(absent.Kind, absent.Namespace, absent.Name))
 	}
 	if tooMany, ok := errors.AsType[*seed.TooManyObjectsError](err); ok {
-		return cli.WithHint(fmt.Errorf("copying a part of %s: %w", c.Connection.Endpoint(), tooMany),
+		return cli.WithHint(fmt.Errorf("copying a part of %s: %w", c.Endpoint(), tooMany),
 			"name fewer namespaces, or permit more by --max-objects")
 	}
 	if unreadable, ok := errors.AsType[*seed.UnreadableError](err); ok {
-		return cli.WithHint(fmt.Errorf("copying a part of %s: %w", c.Connection.Endpoint(), unreadable),
-			c.Connection.PermissionHint())
+		return cli.WithHint(fmt.Errorf("copying a part of %s: %w", c.Endpoint(), unreadable), c.PermissionHint())
 	}
-	return c.Connection.Explain(err)
+	return c.Explain(err)
 }
 
 // copyNames is how many objects of a kind -v names; -vv names all.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
@@ -84,13 +83,6 @@ type CopySource struct {
 	Objects connect.TargetArgs
 	// Controllers is --controller: those that it names are mentioned if they do not run.
 	Controllers string
-	// Related and SecretDigest are as in seed.Options.
-	Related      []seed.Related
-	SecretDigest *seed.SecretDigest
-	// Roots are objects in no namespace that are copied beside the namespaces.
-	Roots []seed.Root
-	// Definitions are custom resources whose definitions are copied even if none of their objects is.
-	Definitions []schema.GroupKind
 	// KeepNodes makes the sandbox have simulated nodes beside those that were copied.
 	KeepNodes bool
 }

@@ -1,4 +1,4 @@
-package diff
+package plan
 
 import (
 	"context"
@@ -13,19 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// triedManifest is an object of -f, and what the cluster would make of it.
+// triedManifest is an object of a change, and what the cluster would make of it.
 type triedManifest struct {
 	manifest runlocal.Manifest
 	// known is false for a kind that the cluster does not serve, and newNamespace is true for an object whose namespace
-	// it does not have: both may be made by another object of -f. Such objects are not tried on the cluster.
+	// it does not have: both may be made by another object of a change. Such objects are not tried on the cluster.
 	known, newNamespace bool
 	kind                cluster.Kind
 	after               *unstructured.Unstructured // nil if it was not tried
@@ -34,32 +32,31 @@ type triedManifest struct {
 // exists reports whether the cluster has the object: a dry run gives none that it would create a resourceVersion.
 func (t *triedManifest) exists() bool { return t.after != nil && t.after.GetResourceVersion() != "" }
 
-// tryOnCluster has the cluster apply the objects in dry run, with its webhooks and defaults. Objects without a
-// namespace get that of the connection.
-func (o *Options) tryOnCluster(ctx context.Context, opened *connect.Cluster, change []runlocal.Manifest) (
-	[]*triedManifest, error) {
-	if len(change) == 0 {
-		return nil, nil
+// tryManifests has the cluster apply the manifests of the change in dry run, with its webhooks and defaults. Objects
+// without a namespace get that of the options.
+func (r *clusterRead) tryManifests(ctx context.Context) error {
+	if len(r.change.Manifests) == 0 {
+		return nil
 	}
-	client, err := dynamic.NewForConfig(o.cluster.Config)
+	client, err := dynamic.NewForConfig(r.c.Config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return fmt.Errorf("making a client of the cluster: %w", err)
 	}
-	var out []*triedManifest
 	var errs []error
-	made := definedBy(change)
-	for _, m := range change {
-		t, err := o.try(ctx, opened, client, m, made)
+	made := definedBy(r.change.Manifests)
+	for _, m := range r.change.Manifests {
+		m.Object = m.Object.DeepCopy()
+		t, err := r.try(ctx, client, m, made)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m, o.cluster.Explain(err)))
+			errs = append(errs, &ManifestError{m, err})
 			continue
 		}
-		out = append(out, t)
+		r.tried = append(r.tried, t)
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// defined are the kinds and namespaces that objects of -f make.
+// defined are the kinds and namespaces that objects of a change make.
 type defined struct {
 	kinds      []schema.GroupKind
 	namespaces []string
@@ -80,10 +77,10 @@ func definedBy(change []runlocal.Manifest) defined {
 	return out
 }
 
-func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynamic.Interface, m runlocal.Manifest,
-	made defined) (*triedManifest, error) {
+func (r *clusterRead) try(ctx context.Context, client dynamic.Interface, m runlocal.Manifest, made defined) (
+	*triedManifest, error) {
 	gvk := m.Object.GroupVersionKind()
-	kind, ok, err := opened.Kinds.Lookup(gvk)
+	kind, ok, err := r.c.Kinds.Lookup(gvk)
 	switch {
 	case err != nil:
 		return nil, err
@@ -98,11 +95,11 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 	var objects dynamic.ResourceInterface = client.Resource(kind.GVR())
 	if kind.Namespaced {
 		if m.Object.GetNamespace() == "" {
-			m.Object.SetNamespace(o.namespace)
+			m.Object.SetNamespace(r.namespace)
 		}
 		objects = client.Resource(kind.GVR()).Namespace(m.Object.GetNamespace())
 	}
-	apply := o.apply
+	apply := r.change.Apply
 	apply.DryRun = true
 	t.after, err = apply.Write(ctx, objects, m.Object)
 	if namespace := m.Object.GetNamespace(); apierrors.IsNotFound(err) && slices.Contains(made.namespaces, namespace) {
@@ -110,54 +107,57 @@ func (o *Options) try(ctx context.Context, opened *connect.Cluster, client dynam
 		return t, nil
 	}
 	if fields.IsSecret(t.after) {
-		o.secrets.Hide(t.after.Object)
+		r.secrets.Hide(t.after.Object)
 	}
 	return t, err
 }
 
-// keepCopied leaves out objects that the cluster has and the copy does not: the plan would show them as created. A line
-// says so of those that no copy has, such as webhooks; it is an error if the kind could not be read.
-func (o *Options) keepCopied(copied *seed.Copy, tried []*triedManifest) (
-	kept []*triedManifest, notes []string, err error) {
+// keepCopied leaves out objects that the cluster has and the copy does not: the plan would show them as created. They
+// are State.Uncopied if no copy has them, such as webhooks; it is an error if the kind could not be read.
+func (r *clusterRead) keepCopied(state *State) error {
+	var kept []*triedManifest
 	var errs []error
-	for _, t := range tried {
+	for _, t := range r.tried {
 		resource := t.kind.GroupResource()
 		if t.exists() {
-			_, found := copied.Find(resource, t.after.GetNamespace(), t.after.GetName())
+			namespace, name := t.after.GetNamespace(), t.after.GetName()
+			_, found := state.Copy.Find(resource, namespace, name)
 			switch {
 			case found:
-			case copied.Unread(resource):
-				err := fmt.Errorf("%s: it exists in the cluster and could not be copied", t.manifest)
-				errs = append(errs, cli.WithHint(err, o.cluster.PermissionHint()))
+			case state.Copy.Unread(resource):
+				errs = append(errs, &ManifestError{t.manifest, ErrNotCopied})
 				continue
 			default:
-				notes = append(notes, notCopied(t.kind, t.after.GetName()))
+				state.Uncopied = append(state.Uncopied, seed.Root{Kind: t.kind, Namespace: namespace, Name: name})
 				continue
 			}
 		}
 		kept = append(kept, t)
 	}
-	return kept, notes, errors.Join(errs...)
-}
-
-// notCopied is the line about an object of the cluster that no copy has.
-func notCopied(kind cluster.Kind, name string) string {
-	return fmt.Sprintf("not in the plan: %s/%s: it is in the cluster, and is not copied", kind, name)
+	r.tried = kept
+	r.pruned = slices.DeleteFunc(r.pruned, func(p seed.Root) bool {
+		_, found := state.Copy.Find(p.Kind.GroupResource(), p.Namespace, p.Name)
+		if !found {
+			state.Uncopied = append(state.Uncopied, p)
+		}
+		return !found
+	})
+	return errors.Join(errs...)
 }
 
 // writeTried returns a function that writes to the copy what the cluster has answered, or applies what was not tried.
-func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
+func (r *clusterRead) writeTried() runlocal.WriteFunc {
 	return func(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured) (
 		*unstructured.Unstructured, error) {
-		i := slices.IndexFunc(tried, func(t *triedManifest) bool {
+		i := slices.IndexFunc(r.tried, func(t *triedManifest) bool {
 			m := t.manifest.Object
 			return t.after != nil && m.GroupVersionKind() == obj.GroupVersionKind() &&
 				m.GetNamespace() == obj.GetNamespace() && m.GetName() == obj.GetName()
 		})
 		if i < 0 {
-			return o.apply.Write(ctx, client, obj)
+			return r.change.Apply.Write(ctx, client, obj)
 		}
-		after := tried[i].after.DeepCopy()
+		after := r.tried[i].after.DeepCopy()
 		current, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			removeInvented(after, obj)
@@ -167,7 +167,7 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 			for _, field := range []string{"resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 				unstructured.RemoveNestedField(after.Object, "metadata", field)
 			}
-			return client.Create(ctx, after, metav1.CreateOptions{FieldManager: o.apply.Manager()})
+			return client.Create(ctx, after, metav1.CreateOptions{FieldManager: r.change.Apply.Manager()})
 		}
 		if err != nil {
 			return nil, err
@@ -176,7 +176,7 @@ func (o *Options) writeTried(tried []*triedManifest) runlocal.WriteFunc {
 		after.SetUID(current.GetUID())
 		after.SetResourceVersion(current.GetResourceVersion())
 		after.SetManagedFields(nil)
-		return client.Update(ctx, after, metav1.UpdateOptions{FieldManager: o.apply.Manager()})
+		return client.Update(ctx, after, metav1.UpdateOptions{FieldManager: r.change.Apply.Manager()})
 	}
 }
 
@@ -234,13 +234,4 @@ func keepReserved(service *unstructured.Unstructured, keep func(value string) bo
 	for _, port := range ports {
 		keepField(port, "nodePort")
 	}
-}
-
-// manifestsOf returns the objects of -f.
-func manifestsOf(tried []*triedManifest) []runlocal.Manifest {
-	var out []runlocal.Manifest
-	for _, t := range tried {
-		out = append(out, t.manifest)
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package diff
+package plan
 
 import (
 	"testing"
@@ -6,9 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
@@ -39,45 +37,47 @@ func TestDefinedBy(t *testing.T) {
 }
 
 func TestKeepCopied(t *testing.T) {
-	copied, err := seed.FromFiles([]seed.File{{Object: object(t,
+	copied, err := seed.FromFiles([]seed.File{{Object: objectOf(t,
 		"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: copied, "+there+"}}")}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	copied.Incomplete = []cluster.Incomplete{{Group: "apps", Resource: "deployments"}}
-	o := &Options{cluster: &connect.Connection{Config: &rest.Config{}}}
 	unknown := tried(t, widgetType, "namespace: shop, name: new", "")
 	unknown.known, unknown.kind = false, cluster.Kind{}
 	for _, row := range []struct {
-		reason string
-		tried  *triedManifest
-		kept   bool
-		note   string
-		err    string
+		reason   string
+		tried    *triedManifest
+		kept     bool
+		uncopied bool
+		err      string
 	}{
-		{"the copy has it", tried(t, configMapType, "namespace: shop, name: copied", there), true, "", ""},
-		{"the cluster does not have it", tried(t, configMapType, "namespace: shop, name: a", `uid: "2"`), true, "", ""},
+		{"the copy has it", tried(t, configMapType, "namespace: shop, name: copied", there), true, false, ""},
+		{"the cluster does not have it", tried(t, configMapType, "namespace: shop, name: a", `uid: "2"`), true, false, ""},
 		{"it may not be listed, and is not there", tried(t, deploymentType, "namespace: shop, name: new", `uid: "2"`),
-			true, "", ""},
-		{"it may not be listed, and is there", tried(t, deploymentType, "namespace: shop, name: web", there), false, "",
-			"x.yaml: deployment.apps/web: it exists in the cluster and could not be copied"},
-		{"no copy has it", tried(t, configMapType, "namespace: shop, name: other", there), false,
-			"not in the plan: configmap/other: it is in the cluster, and is not copied", ""},
-		{"another object of -f makes its namespace", tried(t, configMapType, "namespace: new, name: a", ""), true,
-			"", ""},
-		{"another object of -f makes its kind", unknown, true, "", ""},
+			true, false, ""},
+		{"it may not be listed, and is there", tried(t, deploymentType, "namespace: shop, name: web", there), false, false,
+			"test.yaml: deployment.apps/web: it exists in the cluster and could not be copied"},
+		{"no copy has it", tried(t, configMapType, "namespace: shop, name: other", there), false, true, ""},
+		{"another object of a change makes its namespace", tried(t, configMapType, "namespace: new, name: a", ""), true,
+			false, ""},
+		{"another object of a change makes its kind", unknown, true, false, ""},
 	} {
-		kept, notes, err := o.keepCopied(copied, []*triedManifest{row.tried})
-		note, text := "", ""
-		if len(notes) > 0 {
-			note = notes[0]
-		}
+		r, state := clusterRead{tried: []*triedManifest{row.tried}}, &State{Copy: copied}
+		err := r.keepCopied(state)
+		text := ""
 		if err != nil {
 			text = err.Error()
 		}
-		if len(kept) == 1 != row.kept || note != row.note || text != row.err {
-			t.Errorf("%s: kept %t, note %q, error %q", row.reason, len(kept) == 1, note, text)
+		if len(r.tried) == 1 != row.kept || len(state.Uncopied) == 1 != row.uncopied || text != row.err {
+			t.Errorf("%s: kept %t, not copied %v, error %q", row.reason, len(r.tried) == 1, state.Uncopied, text)
 		}
+	}
+	r, state := clusterRead{pruned: []seed.Root{
+		{Kind: configMapType, Namespace: "shop", Name: "copied"}, {Kind: configMapType, Namespace: "shop", Name: "other"},
+	}}, &State{Copy: copied}
+	if err := r.keepCopied(state); err != nil || len(r.pruned) != 1 || len(state.Uncopied) != 1 || r.pruned[0].Name != "copied" {
+		t.Errorf("pruned %v, not copied %v, error %v", r.pruned, state.Uncopied, err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestRemoveInvented(t *testing.T) {
 		{"a headless one", "clusterIP: None, clusterIPs: [None]", "clusterIP: None", "", "clusterIP: None, clusterIPs: [None]"},
 	} {
 		service := func(spec string) *unstructured.Unstructured {
-			return object(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {"+spec+"}}")
+			return objectOf(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {"+spec+"}}")
 		}
 		got := service(row.after)
 		removeInvented(got, service(row.given), service(row.current))
@@ -114,10 +114,10 @@ func TestRemoveInvented(t *testing.T) {
 
 // TestRemoveValue: what a dry run has made of the uid of a Job goes with it.
 func TestRemoveValue(t *testing.T) {
-	job := object(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once, uid: u}, spec: {selector: {matchLabels: `+
+	job := objectOf(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once, uid: u}, spec: {selector: {matchLabels: `+
 		`{controller-uid: u}}, template: {metadata: {labels: {controller-uid: u, job-name: once}}, spec: {containers: [{name: c, args: [u]}]}}}}`)
 	removeValue(job.Object, "u")
-	want := object(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {selector: {matchLabels: {}}, `+
+	want := objectOf(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {selector: {matchLabels: {}}, `+
 		`template: {metadata: {labels: {job-name: once}}, spec: {containers: [{name: c, args: [u]}]}}}}`)
 	if diff := cmp.Diff(want.Object, job.Object); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -1,4 +1,4 @@
-package diff
+package plan
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/connect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
 )
 
@@ -21,7 +20,7 @@ func TestDriftOf(t *testing.T) {
 		if owner != "" {
 			owners = fmt.Sprintf(owned, ownerKind, owner)
 		}
-		return object(t, fmt.Sprintf(text, kind, name, uid, owners))
+		return objectOf(t, fmt.Sprintf(text, kind, name, uid, owners))
 	}
 	web, set := owned("Deployment", "web", "d1", "", ""), owned("ReplicaSet", "web-1", "r1", "Deployment", "d1")
 	stray := owned("ReplicaSet", "stray", "r2", "Deployment", "gone")
@@ -55,16 +54,12 @@ func TestDriftOf(t *testing.T) {
 		want   []string
 	}{
 		{"nothing was asked for: all", asked{}, names(report)},
-		{"an object, and what it owns", asked{
-			targets: []connect.Target{connect.NewTarget(deploymentType, "shop", "web")}},
+		{"an object, and what it owns", asked{{Kind: deploymentType, Namespace: "shop", Name: "web"}},
 			[]string{"unseen web", "count web", "count web-1", "old web-1", "field web-1"}},
-		{"one of that name in another namespace", asked{
-			targets: []connect.Target{connect.NewTarget(deploymentType, "other", "web")}}, nil},
-		{"a kind in all namespaces; owners in a circle have an end", asked{
-			kinds: []connect.Target{connect.NewTarget(deploymentType, "", "")}}, []string{
+		{"one of that name in another namespace", asked{{Kind: deploymentType, Namespace: "other", Name: "web"}}, nil},
+		{"a kind in all namespaces; owners in a circle have an end", asked{{Kind: deploymentType}}, []string{
 			"unseen web", "unseen one", "count web", "count web-1", "count two", "old web-1", "field web-1"}},
-		{"a circle that has nothing of it", asked{
-			kinds: []connect.Target{connect.NewTarget(configMapType, "shop", "")}}, nil},
+		{"a circle that has nothing of it", asked{{Kind: configMapType, Namespace: "shop"}}, nil},
 	} {
 		if diff := cmp.Diff(row.want, names(driftOf(report, objects, row.asked))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)

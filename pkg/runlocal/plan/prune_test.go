@@ -1,12 +1,10 @@
-package diff
+package plan
 
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
@@ -42,34 +40,6 @@ func TestIsPruned(t *testing.T) {
 	} {
 		if got := isPruned(row.kind, row.object, row.visited); got != row.want {
 			t.Errorf("%s: %t, want %t", row.reason, got, row.want)
-		}
-	}
-}
-
-func TestParseAllowlist(t *testing.T) {
-	for _, row := range []struct {
-		reason string
-		values []string
-		want   []schema.GroupVersionKind
-		err    string
-	}{
-		{"nil is kubectl's own list", nil, nil, ""},
-		{"the order is kept: it is that of the deletions", []string{"apps/v1/Deployment", "core/v1/ConfigMap"},
-			[]schema.GroupVersionKind{deploymentType.GroupVersionKind, configMapType.GroupVersionKind}, ""},
-		{"the group without a name may be left out", []string{"/v1/ConfigMap"},
-			[]schema.GroupVersionKind{configMapType.GroupVersionKind}, ""},
-		{"no group", []string{"v1/ConfigMap"}, nil, `--prune-allowlist "v1/ConfigMap" is not GROUP/VERSION/KIND`},
-		{"a subresource", []string{"apps/v1/Deployment/status"}, nil,
-			`--prune-allowlist "apps/v1/Deployment/status" is not GROUP/VERSION/KIND`},
-		{"one of several", []string{"core/v1/ConfigMap", ""}, nil, `--prune-allowlist "" is not GROUP/VERSION/KIND`},
-	} {
-		got, err := parseAllowlist(row.values)
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if diff := cmp.Diff(row.want, got); diff != "" || text != row.err {
-			t.Errorf("%s: error %q, want %q (-want +got):\n%s", row.reason, text, row.err, diff)
 		}
 	}
 }

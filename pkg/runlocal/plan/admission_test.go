@@ -1,13 +1,10 @@
-package diff
+package plan
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 )
 
 // TestAsSent: what a server would not accept is left out, and nothing else.
@@ -40,32 +37,38 @@ func TestAsSent(t *testing.T) {
 			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {storageClassName: fast}}`,
 		},
 	} {
-		if diff := cmp.Diff(object(t, row.want).Object, asSent(object(t, row.object)).Object); diff != "" {
+		if diff := cmp.Diff(objectOf(t, row.want).Object, asSent(objectOf(t, row.object)).Object); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
 }
 
-// TestJudgeCreated: only what admission answers is a refusal, and what is not known is said.
+// TestJudgeCreated: only what admission answers is a refusal, and what is not known is kept.
 func TestJudgeCreated(t *testing.T) {
 	var all []createdObject
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		all = append(all, createdObject{"job", plan.ObjectID{Kind: "Pod", Namespace: "shop", Name: name}, nil})
+		all = append(all, createdObject{"job", ObjectID{Kind: "Pod", Namespace: "shop", Name: name}, nil})
 	}
-	made := &madePlan{}
-	made.judgeCreated(all, []error{
+	p := &Plan{}
+	p.judgeCreated(all, []error{
 		nil,
 		errors.New(`admission webhook "w" denied the request: no`),
 		errors.New(`Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`),
 		errors.New(`pods is forbidden: User "u" cannot create resource "pods"`),
 		errors.New(`admission webhook "w" does not support dry run`),
 	})
-	want := []string{
-		`the cluster's admission refuses what is in the plan, tried in dry run as you: Pod shop/b of job: admission webhook "w" denied the request: no`,
-		`the cluster's admission refuses what is in the plan, tried in dry run as you: Pod shop/c of job: Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`,
-		`not known whether the cluster's webhooks accept Pod shop/d of job: pods is forbidden: User "u" cannot create resource "pods"; and 1 more`,
+	names := func(of []Refusal) (out []string) {
+		for _, r := range of {
+			out = append(out, r.Controller+" "+r.Object.Name+" "+r.Message)
+		}
+		return out
 	}
-	if got := made.lines(); !slices.Equal(got, want) {
-		t.Errorf("want\n%q\ngot\n%q", want, got)
+	want := [][]string{
+		{`job b admission webhook "w" denied the request: no`,
+			`job c Internal error occurred: failed calling webhook "w": failed to call webhook: EOF`},
+		{`job d pods is forbidden: User "u" cannot create resource "pods"`, `job e admission webhook "w" does not support dry run`},
+	}
+	if diff := cmp.Diff(want, [][]string{names(p.Refused), names(p.Untried)}); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -1,14 +1,12 @@
-package diff
+package plan
 
 import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
 // Kinds of the tables.
@@ -25,27 +23,10 @@ func servedKind(group, kind, resource string, namespaced bool) cluster.Kind {
 	return cluster.Kind{GroupVersionKind: gvk, Resource: resource, Namespaced: namespaced}
 }
 
-// object is an object of YAML.
-func object(t *testing.T, text string) *unstructured.Unstructured {
+// objectOf is an object of YAML.
+func objectOf(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return u
-}
-
-func manifests(t *testing.T, texts ...string) []runlocal.Manifest {
-	t.Helper()
-	var out []runlocal.Manifest
-	for _, text := range texts {
-		out = append(out, runlocal.Manifest{Source: "x.yaml", Object: object(t, text)})
-	}
-	return out
+	return manifests(t, text)[0].Object
 }
 
 // tried is a manifest as the cluster has answered it, which added fields to the metadata; it was not tried if they are
@@ -55,7 +36,7 @@ func tried(t *testing.T, kind cluster.Kind, metadata, added string) *triedManife
 	text := "{apiVersion: " + kind.GroupVersion().String() + ", kind: " + kind.Kind + ", metadata: {" + metadata
 	out := &triedManifest{manifest: manifests(t, text+"}}")[0], known: true, kind: kind}
 	if added != "" {
-		out.after = object(t, text+", "+added+"}}")
+		out.after = objectOf(t, text+", "+added+"}}")
 	}
 	return out
 }

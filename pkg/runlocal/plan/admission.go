@@ -1,4 +1,4 @@
-package diff
+package plan
 
 import (
 	"context"
@@ -12,33 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
 
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/plan"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// admissionRefusal is the creation of an object by a controller that the admission of the cluster refuses.
-type admissionRefusal struct {
-	controller string
-	object     plan.ObjectID
-	message    string
-}
-
-// line is the line about it below the steps of a plan.
-func (r *admissionRefusal) line() string {
-	return fmt.Sprintf("the cluster's admission refuses what is in the plan, tried in dry run as you: %s: %s",
-		r.what(), render.TrimAPIError(r.message))
-}
-
-// what names the object, and who creates it.
-func (r *admissionRefusal) what() string {
-	name := cache.ObjectName{Namespace: r.object.Namespace, Name: r.object.Name}
-	return fmt.Sprintf("%s %s of %s", r.object.Kind, name, r.controller)
+// Refusal is the creation of an object by a controller, and what a cluster has answered to it in dry run.
+type Refusal struct {
+	Controller string
+	Object     ObjectID
+	Message    string
 }
 
 const (
@@ -49,20 +33,18 @@ const (
 	admissionTime = 20 * time.Second
 )
 
-// tryAdmission has the cluster create, in dry run, what controllers create in the plan, if the cluster may have
-// webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each kind. It
-// adds to the plan what is refused, and a line about what it could not find out.
-func (o *Options) tryAdmission(ctx context.Context, made *madePlan) {
-	all := createdByControllers(made.Plan)
-	if len(all) == 0 || !mayHaveWebhooks(made.copied) {
-		return
+// tryAdmission has the cluster create, in dry run, what controllers create in the plan for a change, if the cluster may
+// have webhooks, which the copy does not call: of what a controller creates for one owner, the first object of each
+// kind. It adds to the plan what is refused, and what it could not find out.
+func (m *making) tryAdmission(ctx context.Context, p *Plan) error {
+	all := createdByControllers(p)
+	if m.state.cluster == nil || len(m.change.Manifests) == 0 || len(all) == 0 || !mayHaveWebhooks(m.state.Copy) {
+		return nil
 	}
-	shown := o.progress.Show(ctx, cli.ProgressText("trying in dry run what controllers create"))
-	defer shown()
-	client, err := dynamic.NewForConfig(o.withoutWarnings())
+	m.begin(StageAdmission)
+	client, err := dynamic.NewForConfig(m.state.cluster.c.withoutWarnings())
 	if err != nil {
-		made.leftOut = append(made.leftOut, fmt.Sprintf("the cluster's webhooks were not asked: %v", err))
-		return
+		return fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, admissionTime)
 	defer cancel()
@@ -82,32 +64,24 @@ func (o *Options) tryAdmission(ctx context.Context, made *madePlan) {
 		})
 	}
 	_ = group.Wait() // what fails is an answer
-	made.judgeCreated(all, answers)
+	p.judgeCreated(all, answers)
+	return nil
 }
 
 // judgeCreated takes what the cluster answers to what controllers create.
-func (m *madePlan) judgeCreated(all []createdObject, answers []error) {
-	var unknown []admissionRefusal
+func (p *Plan) judgeCreated(all []createdObject, answers []error) {
 	for i, c := range all {
 		if answers[i] == nil {
 			continue
 		}
-		one := admissionRefusal{controller: c.controller, object: c.object, message: answers[i].Error()}
-		switch inspect.Refusal(one.message).Type {
+		one := Refusal{c.controller, c.object, answers[i].Error()}
+		switch inspect.Refusal(one.Message).Type {
 		case inspect.AdmissionDenied, inspect.WebhookUnreachable:
-			m.refused = append(m.refused, one)
+			p.Refused = append(p.Refused, one)
 		default:
-			unknown = append(unknown, one)
+			p.Untried = append(p.Untried, one)
 		}
 	}
-	if len(unknown) == 0 {
-		return
-	}
-	line := fmt.Sprintf("not known whether the cluster's webhooks accept %s: %s", unknown[0].what(), unknown[0].message)
-	if more := len(unknown) - 1; more > 0 {
-		line += fmt.Sprintf("; and %d more", more)
-	}
-	m.leftOut = append(m.leftOut, line)
 }
 
 // webhookResources are the kinds that configure webhooks.
@@ -125,14 +99,14 @@ func mayHaveWebhooks(copied *seed.Copy) bool {
 // createdObject is an object that a controller creates in a plan.
 type createdObject struct {
 	controller string
-	object     plan.ObjectID
+	object     ObjectID
 	after      *unstructured.Unstructured
 }
 
 // createdByControllers returns what controllers create in a plan and leave there: for each owner the first object of
 // each kind.
-func createdByControllers(p *plan.Plan) []createdObject {
-	after := map[plan.ObjectID]*unstructured.Unstructured{}
+func createdByControllers(p *Plan) []createdObject {
+	after := map[ObjectID]*unstructured.Unstructured{}
 	for i := range p.Objects {
 		after[p.Objects[i].ObjectID] = p.Objects[i].After
 	}
@@ -145,7 +119,7 @@ func createdByControllers(p *plan.Plan) []createdObject {
 		}
 		for _, w := range step.Writes {
 			obj := after[w.Object]
-			if w.Verb != plan.Create || w.Refused() || obj == nil {
+			if w.Verb != Create || w.Refused() || obj == nil {
 				continue
 			}
 			owner := ""
