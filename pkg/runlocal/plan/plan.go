@@ -2,8 +2,8 @@
 // reconcile one key at a time, in an order that depends on nothing but the objects, and returns what they write as
 // steps, and what that makes of the objects. So two plans for the same objects are the same, byte for byte.
 //
-// Make is all of it in one call: what a plan begins with is a Source, either a part of a Cluster, which is only read, or
-// Objects; what it is for is a Change, or nothing. A Planner makes a plan in a session of the caller's.
+// Make is all of it in one call: what a plan begins with is a Source, either a part of a Cluster, which is only read,
+// or Objects; what it is for is a Change, or nothing. A Planner makes a plan in a session of the caller's.
 //
 // It is no model of the controllers, which are Kubernetes' own. It makes no text for people.
 //
