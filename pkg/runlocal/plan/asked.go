@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// asked are the objects of Options.Only; one without a name stands for all of its kind. Without any, the plan is for all
-// objects.
+// asked are the objects of Options.Only; one without a name stands for all of its kind. Without any, the plan is for
+// all objects.
 type asked []seed.Root
 
 // has reports whether an object itself was asked for.
@@ -40,8 +40,19 @@ func (a asked) single() []seed.Root {
 	return slices.DeleteFunc(slices.Clone(a), func(r seed.Root) bool { return r.Name == "" })
 }
 
-// resolve finds the objects of Options.Only. A kind on which no controller of Kubernetes acts is an error, and so is
-// one that no copy has.
+// CheckKind returns an error if there is no plan for objects of a kind: no controller of Kubernetes acts on them, or no
+// copy has them. It may be a *ForeignKindError.
+func CheckKind(kind cluster.Kind) error {
+	switch resource := kind.GroupResource(); {
+	case seed.NeverRead(resource):
+		return fmt.Errorf("there is no plan for %s: no controller of a plan acts on them", resource)
+	case !isBuiltIn(kind):
+		return &ForeignKindError{kind}
+	}
+	return nil
+}
+
+// resolve finds the objects of Options.Only.
 func (o *Options) resolve(ctx context.Context, c *Cluster, namespace string) (asked, error) {
 	if o.Only == nil {
 		return nil, nil
@@ -51,11 +62,8 @@ func (o *Options) resolve(ctx context.Context, c *Cluster, namespace string) (as
 		return nil, err
 	}
 	for i := range a {
-		if resource := a[i].Kind.GroupResource(); seed.NeverRead(resource) {
-			return nil, fmt.Errorf("there is no plan for %s: no controller of a plan acts on them", resource)
-		}
-		if !isBuiltIn(a[i].Kind) {
-			return nil, &ForeignKindError{a[i].Kind}
+		if err := CheckKind(a[i].Kind); err != nil {
+			return nil, err
 		}
 		if !a[i].Kind.Namespaced {
 			a[i].Namespace = ""

@@ -195,8 +195,8 @@ func (m *making) makeIn(ctx context.Context, session *runlocal.Session, planner 
 	return p, nil
 }
 
-// judgeCopy finds what a session lacks that has begun with a copy, and what in the copy is not as it is wanted. It is an
-// error if there can be no plan.
+// judgeCopy finds what a session lacks that has begun with a copy, and what in the copy is not as it is wanted. It is
+// an error if there can be no plan.
 func (m *making) judgeCopy(a asked, p *Plan) error {
 	if n := len(p.CopyReport.Unloaded); m.state.Copy.FromFiles && n > 0 && n == len(m.state.Copy.Objects) {
 		first := p.CopyReport.Unloaded[0]

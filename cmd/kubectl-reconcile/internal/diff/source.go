@@ -125,6 +125,9 @@ func (o *Options) only(ctx context.Context, c *plan.Cluster, namespace string) (
 	}
 	var out []seed.Root
 	for _, t := range targets {
+		if err := plan.CheckKind(t.Kind); err != nil {
+			return nil, err
+		}
 		if o.cluster == nil && t.Name != "" {
 			if _, err := c.Reader.Metadata(ctx, t.Kind, t.Namespace, t.Name); apierrors.IsNotFound(err) {
 				return nil, (&connect.Cluster{Kinds: c.Kinds, Reader: c.Reader}).NotFound(ctx, t)
