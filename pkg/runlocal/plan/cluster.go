@@ -240,18 +240,23 @@ func (r *clusterRead) namespaceOf(ctx context.Context, t seed.Root) (string, err
 		if err != nil {
 			return "", &ReadError{t, err}
 		}
-		// A server has checked that it is text.
-		claimed, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
-		kind, served, err := r.c.Kinds.Lookup(namespaceKind.WithVersion("v1"))
-		if claimed == "" || err != nil || !served {
-			return claimed, nil
-		}
-		if _, err := r.c.Reader.Metadata(ctx, kind, "", claimed); apierrors.IsNotFound(err) {
-			return "", nil
-		}
-		return claimed, nil
+		return r.claimNamespace(ctx, volume), nil
 	}
 	return t.Namespace, nil
+}
+
+// claimNamespace returns the namespace of a volume's claim; empty if it has none, or if the namespace is gone.
+func (r *clusterRead) claimNamespace(ctx context.Context, volume *unstructured.Unstructured) string {
+	// A server has checked that it is text.
+	name, _, _ := unstructured.NestedString(volume.Object, "spec", "claimRef", "namespace")
+	kind, served, err := r.c.Kinds.Lookup(namespaceKind.WithVersion("v1"))
+	if name == "" || err != nil || !served {
+		return name
+	}
+	if _, err := r.c.Reader.Metadata(ctx, kind, "", name); apierrors.IsNotFound(err) {
+		return ""
+	}
+	return name
 }
 
 // dependents returns the objects in no namespace on which others may depend that are in a namespace which is not

@@ -4,8 +4,8 @@
 //
 // Make is all of it in one call: what a plan begins with is a [Source], either a part of a [Cluster], which is only
 // read, or [Objects]; what it is for is a [Change], or nothing. A [Planner], made by [New], makes a plan in a session
-// of the caller's: Configure completes the options of the session, which is started then, Begin takes it, Settle lets it
-// come to rest before objects are applied, and Run returns the [Plan].
+// of the caller's: Configure completes the options of the session, which is started then, Begin takes it, Settle lets
+// it come to rest before objects are applied, and Run returns the [Plan].
 //
 // It is no model of the controllers, which are Kubernetes' own. It makes no text for people.
 //
