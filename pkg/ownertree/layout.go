@@ -15,8 +15,8 @@ import (
 type Query struct {
 	// Namespace is that of all objects asked for; empty for all of the cluster.
 	Namespace string
-	// Objects are those asked for, as kubectl takes them: "deploy/web" for one, "deploy" for all of its kind. If there
-	// are none, all objects are laid out.
+	// Objects are those asked for, as kubectl takes them: "deploy/web" for one, "deploy" for all of its kind, "all" for
+	// those of a category. If there are none, all objects are laid out.
 	Objects []string
 	// LayoutOptions with neither Up nor Down show what is below the objects, as with Down.
 	LayoutOptions
@@ -26,10 +26,16 @@ type Query struct {
 func (q *Query) refs(kinds *cluster.Kinds) ([]Ref, error) {
 	var out []Ref
 	for _, object := range q.Objects {
-		typeName, name, _ := strings.Cut(object, "/")
+		typeName, name, named := strings.Cut(object, "/")
+		if named && (name == "" || strings.Contains(name, "/")) {
+			return nil, fmt.Errorf("%q has neither the form TYPE nor TYPE/NAME", object)
+		}
 		found, err := kinds.ResolveAll(typeName)
 		if err != nil {
 			return nil, err
+		}
+		if named && len(found) > 1 {
+			return nil, fmt.Errorf("%q names an object of a category, which has several kinds", object)
 		}
 		for _, kind := range found {
 			ref := Ref{Kind: kind, Name: name}

@@ -70,6 +70,9 @@ func TestRead(t *testing.T) {
 		is     func(error) bool
 	}{
 		{"an object that does not exist", ownertree.Query{Namespace: "a", Objects: []string{"configmaps/absent"}}, apierrors.IsNotFound},
+		{"a name that is missing, as of an empty variable", ownertree.Query{Namespace: "a", Objects: []string{"secrets/"}}, func(err error) bool {
+			return err != nil && err.Error() == `"secrets/" has neither the form TYPE nor TYPE/NAME`
+		}},
 		{"a kind that is not served", ownertree.Query{Objects: []string{"gadget/a"}}, isUnknownKind},
 		{"an object without its namespace", ownertree.Query{Objects: []string{"configmaps/top"}}, func(err error) bool {
 			return err != nil && err.Error() == `reading "configmaps/top": it is in a namespace, and none is given`

@@ -3,7 +3,7 @@
 // ParsePath reads the path of a field as a user writes it, and CompletePath completes it.
 //
 // It knows no cluster, no other object, and nothing of what fields mean: package inspect does. What objects contain is
-// not trusted: whatever it is, nothing here panics or changes it.
+// not trusted: whatever it is, nothing here panics, and only MaskObjects changes it.
 //
 // The files: change.go finds differences, and mask.go hides the values in them that must not be shown, those of Secrets
 // before all, as secrettext.go does in texts. writer.go reads managedFields, owners.go the fields in them, by the paths

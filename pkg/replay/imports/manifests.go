@@ -1,11 +1,6 @@
 package imports
 
 import (
-	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 )
 
@@ -56,14 +51,13 @@ func (f *manifests) end(s *Source, complete bool) error {
 	for _, o := range f.collected {
 		s.streams.define(o)
 	}
+	owners := ownersOf(f.collected)
 	var order []*replay.Stream
 	first, later := map[int][]*object{}, []*object(nil)
 	for _, o := range f.collected {
 		stream := s.streams.of(o, "")
-		if stream.Namespaced && o.meta.Namespace == "" {
-			if err := o.setNamespace(corev1.NamespaceDefault); err != nil {
-				return err
-			}
+		if err := o.complete(stream.Namespaced, owners); err != nil {
+			return err
 		}
 		if first[stream.Number] == nil {
 			order = append(order, stream)
@@ -90,20 +84,5 @@ func (f *manifests) end(s *Source, complete bool) error {
 	for _, o := range later {
 		f.addObject(s, o)
 	}
-	return nil
-}
-
-// setNamespace sets the namespace of an object that has none, as kubectl does when it applies one.
-func (o *object) setNamespace(namespace string) error {
-	var content map[string]any
-	err := utiljson.Unmarshal(o.text, &content)
-	if err == nil {
-		content["metadata"].(map[string]any)["namespace"] = namespace // it is an object: it has a name
-		o.text, err = utiljson.Marshal(content)
-	}
-	if err != nil {
-		return fmt.Errorf("setting the namespace of the %s %q: %w", o.gvk.Kind, o.meta.Name, err)
-	}
-	o.meta.Namespace = namespace
 	return nil
 }

@@ -31,6 +31,9 @@ func (f *objects) add(s *Source, doc *document) error {
 		if err != nil {
 			return err
 		}
+		if err := o.complete(false, nil); err != nil {
+			return err
+		}
 		f.addObject(s, o)
 	}
 	return nil

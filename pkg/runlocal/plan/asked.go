@@ -61,6 +61,7 @@ func (o *Options) resolve(ctx context.Context, c *Cluster, namespace string) (as
 	if err != nil {
 		return nil, err
 	}
+	a = slices.Clone(a)
 	for i := range a {
 		if err := CheckKind(a[i].Kind); err != nil {
 			return nil, err

@@ -32,10 +32,13 @@ type Cluster struct {
 
 var _ Source = (*Cluster)(nil)
 
-// open returns the cluster with its kinds and a reader.
+// open returns the cluster with its kinds and a reader. Requests are not limited if Config does not say how.
 func (c *Cluster) open(ctx context.Context) (*Cluster, error) {
 	out := *c
 	var err error
+	if out.Config = rest.CopyConfig(c.Config); out.Config.QPS == 0 {
+		out.Config.QPS = -1
+	}
 	if out.Kinds == nil {
 		if out.Kinds, err = cluster.Discover(ctx, c.withoutWarnings()); err != nil {
 			return nil, fmt.Errorf("asking which kinds there are: %w", err)

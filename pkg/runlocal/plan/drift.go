@@ -6,11 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/drift"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 )
 
-// driftIn looks for drift of the objects that were asked for and of what they own, among those of a copy.
-func driftIn(copied *seed.Copy, a asked) (*drift.Report, error) {
+// driftIn looks for drift of the objects that were asked for and of what they own, among those of a copy, whose times
+// are moved back.
+func driftIn(state *State, a asked) (*drift.Report, error) {
+	copied := state.Copy
 	var objects []*unstructured.Unstructured
 	for i := range copied.Objects {
 		obj := &copied.Objects[i]
@@ -19,6 +20,9 @@ func driftIn(copied *seed.Copy, a asked) (*drift.Report, error) {
 		}
 		decoded, err := obj.Unstructured()
 		if err != nil {
+			return nil, err
+		}
+		if err := moveTimes(decoded, -state.moved); err != nil {
 			return nil, err
 		}
 		objects = append(objects, decoded)

@@ -57,6 +57,15 @@ func (e *UnservedKindError) Error() string {
 	return fmt.Sprintf("no kind %q is served in version %q", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
+// StopError is that the session of a plan could not be stopped.
+type StopError struct{ Err error }
+
+// Error implements error.
+func (e *StopError) Error() string { return fmt.Sprintf("stopping the session of the plan: %v", e.Err) }
+
+// Unwrap returns Err.
+func (e *StopError) Unwrap() error { return e.Err }
+
 // UnsettledError is that the objects that a plan is to begin with do not settle.
 type UnsettledError struct {
 	// Plan is what the controllers did.

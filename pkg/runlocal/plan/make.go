@@ -61,9 +61,9 @@ type Options struct {
 	// "default" or, for Objects, their only namespace.
 	Namespace string
 	// Only returns the objects whose keys are reconciled, with those of their owners and of what they own, beside those
-	// of a change; nil is all. They are among those of the cluster or, for other sources, of the API that takes its
-	// place until Only has returned. One without a name stands for all objects of its kind in its namespace, or if that
-	// is empty in all.
+	// of a change. All are if Only is nil, or returns none. c is the cluster or, for other sources, the API of the
+	// plan's session: it must not be used after Only has returned. An object without a name stands for all of its kind
+	// in its namespace, or if that is empty in all.
 	Only func(ctx context.Context, c *Cluster, namespace string) ([]seed.Root, error)
 	// Next, Steps and Wait are as in RunOptions.
 	Next  bool
@@ -99,8 +99,10 @@ func (o *Options) begin(s Stage) {
 	}
 }
 
-// Make returns the plan for a change of what a source has. The error is not nil if ctx ends; for a Cluster it may be
-// one of the types of this package, for Objects a *seed.TooManyObjectsError, or for both an *UnsettledError.
+// Make returns the plan for a change of what a source has. Its error is that of the source; a *seed.NotFoundError or a
+// *ForeignKindError of an object of Options.Only; an *UnservedKindError of Pruning.Kinds; an *UnsettledError of Objects
+// of which none is stored, if there is a change; or a *StopError, which may be joined with others. It is that of ctx if
+// ctx ends, but for StageAdmission: what was not tried then is Untried.
 func Make(ctx context.Context, source Source, change Change, o Options) (*Plan, error) {
 	state, err := source.Read(ctx, change, o)
 	if err != nil {
@@ -145,7 +147,7 @@ func (m *making) make(ctx context.Context) (*Plan, error) {
 	}
 	p, err := m.makeIn(ctx, session, planner)
 	if stopped := session.Stop(); stopped != nil {
-		err = errors.Join(err, stopped)
+		err = errors.Join(err, &StopError{stopped})
 	}
 	return p, err
 }
@@ -211,7 +213,7 @@ func (m *making) judgeCopy(a asked, p *Plan) error {
 		return nil
 	}
 	var err error
-	p.Drift, err = driftIn(m.state.Copy, a)
+	p.Drift, err = driftIn(m.state, a)
 	return err
 }
 

@@ -54,7 +54,8 @@ type Plan struct {
 	Loop *Loop
 
 	// What follows is set by Make alone. State is what the plan begins with, and what is left out of it. Incomplete and
-	// LeftOut of its Copy are what that does without, and CopyReport what a session with it does without.
+	// LeftOut of its Copy are what that does without, and CopyReport what a session with it does without. Values of
+	// Secrets are not hidden in State and in the objects of Drift: they are digests if they come from a Cluster.
 	State      *State
 	CopyReport runlocal.CopyReport
 	// Drift is what objects of a copy are beside what is wanted of them. It is nil for a change, and without a copy.
@@ -191,8 +192,8 @@ type Cause struct {
 // Object is an object at the beginning and at the end.
 type Object struct {
 	ObjectID
-	// Before and After are nil if the object was not there. Neither has a resourceVersion; see Plan for what else is
-	// replaced.
+	// Before and After are nil if the object was not there. Neither has a resourceVersion, and values of Secrets are
+	// hidden; see Plan for what else is replaced.
 	Before, After *unstructured.Unstructured
 }
 

@@ -58,7 +58,7 @@ func (objects Objects) divide() (stored []seed.File, others []runlocal.Manifest)
 }
 
 // At returns a Source for objects as they were at a time, such as a moment of a recording. Times are moved so that it
-// is now, as else every deadline would have passed, and those of the plan are moved back.
+// is now, as else every deadline would have passed, and those of the plan are moved back, but for those of Plan.State.
 func (objects Objects) At(t time.Time) Source { return past{objects, t} }
 
 type past struct {
@@ -89,14 +89,9 @@ func (p past) Read(ctx context.Context, change Change, o Options) (*State, error
 func (p *Plan) move(by time.Duration) error {
 	for i := range p.Objects {
 		for _, obj := range []*unstructured.Unstructured{p.Objects[i].Before, p.Objects[i].After} {
-			if obj == nil {
-				continue
-			}
-			moved, err := snapshot.RetimeFields(obj.Object, snapshot.NamedTimes, snapshot.Later(by))
-			if err != nil {
+			if err := moveTimes(obj, by); err != nil {
 				return err
 			}
-			obj.Object = moved
 		}
 	}
 	for i := range p.Steps {
@@ -111,6 +106,19 @@ func (p *Plan) move(by time.Duration) error {
 			}
 		}
 	}
+	return nil
+}
+
+// moveTimes moves the times of an object, which may be nil.
+func moveTimes(obj *unstructured.Unstructured, by time.Duration) error {
+	if obj == nil || by == 0 {
+		return nil
+	}
+	moved, err := snapshot.RetimeFields(obj.Object, snapshot.NamedTimes, snapshot.Later(by))
+	if err != nil {
+		return err
+	}
+	obj.Object = moved
 	return nil
 }
 

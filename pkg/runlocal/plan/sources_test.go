@@ -76,6 +76,27 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// TestDriftAt: who set what, and when, in a plan of the past, is told as it was.
+func TestDriftAt(t *testing.T) {
+	const behind = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web, ` + there + `, generation: 2,
+  creationTimestamp: "2026-01-01T09:59:00Z", managedFields: [{manager: kubectl, operation: Update, apiVersion: apps/v1,
+    time: "2026-01-01T09:59:30Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}]},
+  spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}},
+  status: {observedGeneration: 1}}`
+	p, err := Make(t.Context(), Objects(manifests(t, behind)).At(time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)), Change{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Drift.Unseen) != 1 {
+		t.Fatalf("not seen by their controllers: %+v", p.Drift.Unseen)
+	}
+	const at = "2026-01-01T09:59:30Z"
+	u := p.Drift.Unseen[0]
+	if u.Writer == nil || u.Writer.Time.UTC().Format(time.RFC3339) != at || u.Drift.Since.UTC().Format(time.RFC3339) != at {
+		t.Errorf("written %+v, behind since %v", u.Writer, u.Drift.Since)
+	}
+}
+
 // TestNamespaceOfObjects: which namespace objects have that name none.
 func TestNamespaceOfObjects(t *testing.T) {
 	other := "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: other, name: a, uid: \"2\", resourceVersion: \"2\"}}"

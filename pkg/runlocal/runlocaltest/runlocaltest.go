@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// settleTimeout is how long ApplyReady and AssertQuiescent wait until nothing is left to do.
+	// settleTimeout is how long ApplyReady waits until objects are ready, and AssertQuiescent until nothing is left to
+	// do.
 	settleTimeout = time.Minute
 	// quietTime is how long AssertQuiescent looks on then.
 	quietTime = time.Second

@@ -20,6 +20,6 @@
 //	usage.go        what pods use, for autoscalers
 //	neighbours.go   the pods of other namespaces, for the scheduler
 //	ranges.go       a guess at the ranges of Service addresses
-//	secretdigest.go      what is left behind of Secrets
+//	secretdigest.go what is left behind of Secrets
 //	files.go        a copy made of objects of files, in the place of a cluster
 package seed

@@ -97,7 +97,11 @@ func interrupted(ctx context.Context, err error) error {
 // advise adds advice to an error of plan.Make.
 func (o *Options) advise(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return interrupted(ctx, err)
+		end := interrupted(ctx, err)
+		if stop, ok := errors.AsType[*plan.StopError](err); ok {
+			end = errors.Join(end, stop)
+		}
+		return end
 	}
 	if _, ok := errors.AsType[*plan.UnsettledError](err); ok {
 		return cli.WithHint(err, "without -f, `diff --from FILE --until settled` shows what is done without an end")
@@ -162,7 +166,7 @@ type clusterSource struct {
 func (s *clusterSource) Read(ctx context.Context, change plan.Change, o plan.Options) (*plan.State, error) {
 	connection := s.options.cluster
 	state, err := s.Cluster.Read(ctx, change, o)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	if err != nil {
