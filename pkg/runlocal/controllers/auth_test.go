@@ -126,6 +126,7 @@ func TestServiceAccountTokenIsMadeAndRemoved(t *testing.T) {
 	if user := whoami(t, config); user != "system:serviceaccount:default:default" {
 		t.Errorf("the token is that of %q", user)
 	}
+	s.settle(t) // else the controller may delete the Secret because it was filled, when it sees that late
 	must(t, s.client.CoreV1().ServiceAccounts("default").Delete(t.Context(), "default", metav1.DeleteOptions{}))
 	s.expect(t, "serviceaccount-token",
 		"delete secrets by serviceaccounts default/default because DELETED ServiceAccount default seen by queueServiceAccountSync")
