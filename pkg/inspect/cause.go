@@ -30,6 +30,9 @@ const (
 	WaitsForDeletion CauseType = "WaitsForDeletion"
 	// PodsNotReady: it counts fewer pods than it wants. What the pods report says why.
 	PodsNotReady CauseType = "PodsNotReady"
+	// PodsNotMade: its controller has to make or replace pods, and waits for none: it does not run, is behind, or what
+	// it writes is refused.
+	PodsNotMade CauseType = "PodsNotMade"
 
 	// QuotaExceeded, LimitRangeViolated, AdmissionDenied and WebhookUnreachable: the API server refuses a write.
 	QuotaExceeded      CauseType = "QuotaExceeded"

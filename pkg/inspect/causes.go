@@ -287,6 +287,9 @@ func (f *causeFinder) counts() {
 		return
 	}
 	c := Cause{Type: PodsNotReady, Certainty: Certain, Weight: Symptom, Detail: f.report.Reason}
+	if WaitsForController(f.obj) {
+		c.Type, c.Certainty = PodsNotMade, Likely
+	}
 	ready := f.Count(0, "status", "readyReplicas")
 	wait := f.Count(0, "spec", "minReadySeconds")
 	if wait > 0 && ready >= f.Count(1, "spec", "replicas") && f.Count(0, "status", "availableReplicas") < ready {

@@ -56,7 +56,7 @@ func precedence(c *Cause) int {
 		return 0
 	case inspect.Paused, inspect.HeldByQueue:
 		return 2
-	case inspect.PodsNotReady:
+	case inspect.PodsNotReady, inspect.PodsNotMade:
 		return 4
 	case inspect.MetricsUnavailable:
 		if strings.Contains(c.Detail, "missing request") {

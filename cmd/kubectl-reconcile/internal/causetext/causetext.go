@@ -20,6 +20,7 @@ var sentences = map[inspect.CauseType]string{
 	inspect.ProgressDeadline:   "the rollout of %O exceeds its progress deadline%D",
 	inspect.WaitsForDeletion:   "%O replaces pods only when they are deleted (OnDelete)%D",
 	inspect.PodsNotReady:       "%O waits for its pods%D",
+	inspect.PodsNotMade:        "%O waits for its controller%D",
 	inspect.QuotaExceeded:      "%R refuses what %O creates%D",
 	inspect.LimitRangeViolated: "a LimitRange refuses what %O creates%D",
 	inspect.AdmissionDenied:    "%r refuses what the controller of %O writes%D",
