@@ -108,6 +108,33 @@ status: {phase: Pending, conditions: [{type: PodScheduled, status: "True"}],
 	}
 }
 
+// TestStartingIsNoCauseForLong: that a pod starts explains a wait of a minute, and hardly one of hours.
+func TestStartingIsNoCauseForLong(t *testing.T) {
+	const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, creationTimestamp: "2026-01-01T10:00:00Z"}
+spec: {nodeName: node-1, containers: [{name: web, image: "nginx:1"}]}
+status: {phase: Pending, conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "2026-01-01T10:00:00Z"}],
+  containerStatuses: [{name: web, image: "nginx:1", state: {waiting: {reason: ContainerCreating}}}]}
+`
+	obj := fromYAML(t, pod)
+	began := obj.GetCreationTimestamp().Time
+	for _, row := range []struct {
+		after time.Duration
+		want  Certainty
+	}{
+		{10 * time.Second, Certain},
+		{5 * time.Minute, Likely}, // an image may be large
+		{3 * time.Hour, Possible},
+	} {
+		causes := Causes(obj, Inspect(obj, nil), Observations{Now: began.Add(row.after)})
+		if len(causes) != 1 || causes[0].Type != PodStarting || causes[0].Certainty != row.want {
+			t.Errorf("after %s: %+v", row.after, causes)
+		}
+	}
+}
+
 // TestDetailsAreBounded: a detail is for people, whatever a program, a webhook or a controller writes.
 func TestDetailsAreBounded(t *testing.T) {
 	long := strings.Repeat("word ", 1000)

@@ -40,11 +40,11 @@ func TestNeeds(t *testing.T) {
 		},
 		{
 			"it exists", documents(waitingPod("Pending", creating), readyNode, "{apiVersion: v1, kind: Secret, metadata: {name: tls}}"), "",
-			[]string{"Certain PodStarting of Pod/web: starting its containers"}, nil,
+			[]string{"Possible PodStarting of Pod/web: starting its containers"}, nil,
 		},
 		{
 			"it may not be read", documents(waitingPod("Pending", creating), readyNode), "secrets",
-			[]string{"Certain PodStarting of Pod/web: starting its containers"}, []string{"secrets Forbidden"},
+			[]string{"Possible PodStarting of Pod/web: starting its containers"}, []string{"secrets Forbidden"},
 		},
 		{
 			"it was needed until the container started", documents(waitingPod("Running", "{running: {}}"), readyNode), "", nil, nil,
