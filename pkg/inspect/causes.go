@@ -300,6 +300,22 @@ func (f *causeFinder) counts() {
 	f.add(c)
 }
 
+// whileStarting is how certain it is that a pod starts of which nothing else is known: the less, the longer it lasts.
+// Pulling a large image takes some minutes.
+func (f *causeFinder) whileStarting() Certainty {
+	since := f.created
+	if f.report.Since != nil {
+		since = f.report.Since.Time
+	}
+	switch waited := f.observed.Now.Sub(since); {
+	case since.IsZero() || waited < time.Minute:
+		return Certain
+	case waited < 10*time.Minute:
+		return Likely
+	}
+	return Possible
+}
+
 // handedOver is for an object that a field leaves to another controller.
 func (f *causeFinder) handedOver(field, to string) {
 	c := Cause{

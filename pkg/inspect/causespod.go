@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,22 +48,6 @@ func (f *causeFinder) podCauses() {
 	if len(f.found) == 0 {
 		f.add(Cause{Type: PodStarting, Certainty: f.whileStarting(), Weight: Symptom, Detail: f.report.Reason})
 	}
-}
-
-// whileStarting is how certain it is that a pod starts of which nothing else is known: the less, the longer it lasts.
-// Pulling a large image takes some minutes.
-func (f *causeFinder) whileStarting() Certainty {
-	since := f.created
-	if f.report.Since != nil {
-		since = f.report.Since.Time
-	}
-	switch waited := f.observed.Now.Sub(since); {
-	case since.IsZero() || waited < time.Minute:
-		return Certain
-	case waited < 10*time.Minute:
-		return Likely
-	}
-	return Possible
 }
 
 // failedPodCauses is for a pod whose phase is Failed.

@@ -12,14 +12,14 @@
 // rules for built-in kinds (kindrules.go, workloads.go, pod.go, infrastructure.go) and from the generic rules for
 // custom resources (custom.go, with what is particular to some families of them in customfamilies.go and the words for
 // states in statewords.go). condition.go decodes conditions; polarity.go and polaritytables.go know which of their
-// statuses is the good one. generations.go compares generations; problems.go collects fields that do not have the
-// documented type. cause.go has the types of causes and causes.go finds them, with the rules for pods (causespod.go),
-// other built-in kinds (causesworkload.go, causesstorage.go) and writes that an API server has refused
-// (causesrefusal.go).
+// statuses is the good one. generations.go compares generations. cause.go has the types of causes and causes.go finds
+// them, with the rules for pods (causespod.go), other built-in kinds (causesworkload.go, causesstorage.go) and writes
+// that an API server has refused (causesrefusal.go).
 package inspect
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -172,4 +172,42 @@ func (r *Report) addLater(v untyped.Map, pod bool) {
 			r.Later = &Later{since.Add(unschedulableFailsAfter), late.truncated(), r.Drift.State}
 		}
 	}
+}
+
+// problem is a field of an object that does not have the type that its API documents.
+type problem struct {
+	text string
+	// unreadable reports that a part of the object's status could not be read because of it.
+	unreadable bool
+}
+
+// problems collects problems in the order of the object's fields.
+type problems []problem
+
+// tolerated adds a problem with a value that could still be read.
+func (f *problems) tolerated(format string, args ...any) {
+	*f = append(*f, problem{text: fmt.Sprintf(format, args...)})
+}
+
+// unreadable adds a problem with a value that could not be read.
+func (f *problems) unreadable(format string, args ...any) {
+	*f = append(*f, problem{text: fmt.Sprintf(format, args...), unreadable: true})
+}
+
+func (f *problems) texts() []string {
+	var out []string
+	for _, one := range *f {
+		out = append(out, one.text)
+	}
+	return out
+}
+
+// unknownIfUnreadable returns s, or Unknown in place of Current if a part of the object could not be read.
+func (f *problems) unknownIfUnreadable(s Status) Status {
+	for _, one := range *f {
+		if one.unreadable && s.Current() {
+			s.Status, s.Reason, s.JudgedBy = Unknown, one.text, Generic
+		}
+	}
+	return s
 }

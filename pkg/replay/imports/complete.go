@@ -56,8 +56,7 @@ func ownersOf(objects []*object) map[ownerKey]string {
 // CustomResourceDefinition the status with which its kind is served.
 func (o *object) complete(namespaced bool, owners map[ownerKey]string) error {
 	noNamespace := namespaced && o.meta.Namespace == ""
-	isDefinition := o.gvk.GroupKind() == apiextensionsv1.Kind("CustomResourceDefinition")
-	if !noNamespace && o.meta.UID != "" && !isDefinition {
+	if !noNamespace && o.meta.UID != "" {
 		return nil
 	}
 	var content untyped.Map
@@ -78,6 +77,7 @@ func (o *object) complete(namespaced bool, owners map[ownerKey]string) error {
 		o.meta.UID = cmp.Or(owners[key], uuid.NewSHA1(uuid.Nil, []byte(text)).String())
 		metadata["uid"] = o.meta.UID
 	}
+	isDefinition := o.gvk.GroupKind() == apiextensionsv1.Kind("CustomResourceDefinition")
 	if names := content.Sub("spec", "names"); isDefinition && names != nil && content["status"] == nil {
 		content["status"] = establishedStatus(names, content.Maps("spec", "versions"))
 	}

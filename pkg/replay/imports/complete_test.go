@@ -74,7 +74,7 @@ spec: {group: example.com, scope: Cluster, names: {kind: Fleet, plural: fleets},
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: ships.example.com, uid: u-3}
+metadata: {name: ships.example.com}
 spec: {group: example.com, scope: Namespaced, names: {kind: Ship, plural: ships}, versions: [{name: v1, served: true, storage: true}]}
 status: {conditions: [{type: Established, status: "False"}]}
 `
