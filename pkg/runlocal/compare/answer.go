@@ -49,6 +49,7 @@ func (r *run) judge(ev *event, timed bool) {
 	case ev.effect.before:
 		r.result.Before++
 	default:
+		r.noteBehind()
 		k.result.Missing = append(k.result.Missing, recordedWrite(ev, true))
 	}
 }
@@ -206,6 +207,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 			return conflict(refusedChoice)
 		}
 		k.ended, ev.compared = true, true
+		r.noteBehind()
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
 			Fields: []fields.Change{r.nameChange(w, ev)},
@@ -219,6 +221,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 			return conflict(refusedNode)
 		}
 		k.ended, ev.compared = true, true
+		r.noteBehind()
 		k.result.Other = &Difference{
 			Recorded: recordedWrite(ev, false), Replayed: r.replayedWrite(w, false),
 			Fields: r.hiding.differences(w.objectID().resource, ev.content, w.content),
@@ -229,6 +232,7 @@ func (r *run) answerTo(w *write, k *keyState, found outcome, ev *event) answer {
 			k.ended = true
 			return forbidden(refusedOutside)
 		}
+		r.noteBehind()
 		extra := r.replayedWrite(w, true)
 		if byTimer(extra.Causes) {
 			k.result.ByTimer = append(k.result.ByTimer, extra)

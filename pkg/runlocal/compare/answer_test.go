@@ -3,6 +3,9 @@ package compare
 import (
 	"net/http"
 	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
@@ -57,5 +60,25 @@ func TestEndOf(t *testing.T) {
 	}
 	if a := tooEarly(&write{object: trace.Object{Resource: "namespaces"}}); a.code != http.StatusForbidden {
 		t.Errorf("the controller of namespaces tries again without end after %d", a.code)
+	}
+}
+
+// TestBehind: a controller that decides otherwise long after the time at which it was to decide may do so because of
+// that, whether an event follows or not.
+func TestBehind(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, late := range []time.Duration{0, 3 * time.Second} {
+		clock := clocktesting.NewFakeClock(start)
+		r := &run{clock: clock, result: &Result{}, keys: map[keyID]*keyState{}}
+		ev := &event{
+			record: &replay.Record{Type: replay.TypeDeleted, Time: start}, effect: &effect{}, verb: VerbDelete,
+			stream: &replay.Stream{Version: "v1", Resource: "pods"},
+		}
+		r.due = start
+		clock.Step(late)
+		r.judge(ev, false)
+		if got := time.Duration(r.result.Behind); got != late {
+			t.Errorf("%s late: behind by %s", late, got)
+		}
 	}
 }

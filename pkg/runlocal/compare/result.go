@@ -147,8 +147,9 @@ type Result struct {
 	ByAuditLog bool `json:"byAuditLog,omitempty"`
 	// Gaps counts the times in which nothing was recorded.
 	Gaps int `json:"gaps,omitempty"`
-	// Behind is how late the run came to an event, at most, while time passed as it was recorded. It depends on how
-	// busy the machine is. From a second on timers may have ended beside other events than they did.
+	// Behind is how late the run was, at most, when it came to an event while time passed as it was recorded, and when
+	// a controller decided otherwise than it did. It depends on how busy the machine is. From a second on timers may
+	// have ended beside other events than they did.
 	Behind trace.Duration `json:"behind,omitempty"`
 }
 

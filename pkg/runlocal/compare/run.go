@@ -225,10 +225,11 @@ type run struct {
 	ctx     context.Context
 	keys    map[keyID]*keyState
 	objects map[objectID]*objectState
-	moment  moment // why a key is reconciled, and
-	target  *event // the effect that the recording has come to, if it is due
-	played  int    // how many events were
-	err     error  // the first error of playing an event
+	moment  moment    // why a key is reconciled, and
+	target  *event    // the effect that the recording has come to, if it is due
+	due     time.Time // when the run was to be where it is
+	played  int       // how many events were
+	err     error     // the first error of playing an event
 	result  *Result
 }
 

@@ -147,6 +147,9 @@ func (r *run) waitUntil(ctx context.Context, then time.Time) error {
 		return ctx.Err()
 	case <-timer.C():
 	}
+	r.mu.Lock()
+	r.due = then
+	r.mu.Unlock()
 	return r.waitHeld(ctx, "adding the keys whose timers have ended")
 }
 

@@ -68,11 +68,19 @@ func (r *run) passTime(ctx context.Context, ev *event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	if r.timed {
-		r.result.Behind = max(r.result.Behind, trace.Duration(now.Sub(due)))
+	if r.due = now; r.timed && due.Before(now) {
+		r.due = due
+		r.noteBehind()
 	}
 	r.timeline.move(r.last, ev.record.Time, now)
 	return nil
+}
+
+// noteBehind notes how late the run is. r.mu must be held.
+func (r *run) noteBehind() {
+	if !r.due.IsZero() {
+		r.result.Behind = max(r.result.Behind, trace.Duration(r.clock.Now().Sub(r.due)))
+	}
 }
 
 // recordedNow is the recorded time that is the present, between the last event and ev. If the run is not timed, that is
