@@ -319,6 +319,7 @@ func Causes(obj *unstructured.Unstructured, r Report, o Observations) []Cause {
 	if obj == nil {
 		return nil
 	}
+	o.Events = RecentEvents(o.Events, o.Now)
 	r = r.WithEvents(o.Events)
 	f := causeFinder{subject: subject{
 		Map: obj.Object, group: obj.GroupVersionKind().Group, kind: obj.GetKind(),

@@ -408,8 +408,7 @@ func (f *causeFinder) warningReported() {
 		return
 	}
 	for _, e := range f.events {
-		age := f.observed.Now.Sub(e.Last.Time)
-		old := age > time.Hour || f.report.Since != nil && e.Last.Add(time.Minute).Before(f.report.Since.Time)
+		old := f.report.Since != nil && e.Last.Add(time.Minute).Before(f.report.Since.Time)
 		if e.Type != "Warning" || e.Last.IsZero() || old ||
 			f.kind == "Pod" && slices.Contains(knownWarnings, e.Reason) {
 			continue

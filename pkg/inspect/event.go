@@ -3,6 +3,7 @@ package inspect
 import (
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -34,6 +35,15 @@ func (all events) with(text string, reasons ...string) (Event, bool) {
 		}
 	}
 	return Event{}, false
+}
+
+// RecentEvents returns those of the Events that may tell about the present: not older than an hour, for which an API
+// server keeps them unless it is set otherwise, or of an unknown time. It does not change all; all are recent if now is
+// zero.
+func RecentEvents(all []Event, now time.Time) []Event {
+	return slices.DeleteFunc(slices.Clone(all), func(e Event) bool {
+		return !now.IsZero() && !e.Last.IsZero() && now.Sub(e.Last.Time) > time.Hour
+	})
 }
 
 // evidence returns the Event as evidence.

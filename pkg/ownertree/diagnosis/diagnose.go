@@ -277,7 +277,7 @@ func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNod
 	}
 	var out []*treestatus.StatusNode
 	for _, c := range children {
-		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle {
+		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle && !c.Replaced {
 			out = append(out, c)
 		}
 	}

@@ -67,7 +67,7 @@ func (d *diagnoser) mayExplain(n *ownertree.Node, r ownertree.Relation) bool {
 	case "Node":
 		return (to.Status.Status == inspect.Failed || to.Status.Status == inspect.Unknown) && !d.ended(n)
 	case "Pod": // selected by a Service, which needs one of them
-		return isUnwell(status) && !d.someReady(n)
+		return isUnwell(status) && !d.someReady(n) && !d.isReplaced(r.To)
 	case "Service", "Ingress.networking.k8s.io":
 		return true
 	}
@@ -79,6 +79,12 @@ func (d *diagnoser) ended(n *ownertree.Node) bool {
 	var pod corev1.Pod
 	return isPod(n) && d.typed(n, &pod) &&
 		(pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
+}
+
+// isReplaced reports whether a pod has ended, and its owner makes another for it.
+func (d *diagnoser) isReplaced(pod *ownertree.Node) bool {
+	owner := controllerOf(pod)
+	return d.facts.Of(pod).Ended && owner != nil && treestatus.ReplacesPods(owner.Kind.GroupKind())
 }
 
 // someReady reports whether a pod that the object selects is ready.

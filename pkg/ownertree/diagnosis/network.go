@@ -46,9 +46,10 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 			Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "spec.selector", Text: "not set"}},
 		}}
 	}
-	pods := d.selected(n)
+	all := d.selected(n)
+	pods := slices.DeleteFunc(slices.Clone(all), d.isReplaced)
 	switch some, known := d.graph.PodSelector()(n.Namespace, s.Spec.Selector); {
-	case known && !some:
+	case known && !some, len(all) > 0 && len(pods) == 0:
 		if owner := d.ofSuchPods(n, s.Spec.Selector); owner != nil {
 			return []inspect.Cause{podsDoNotExist(owner, s.Spec.Selector)}
 		}

@@ -169,7 +169,7 @@ func (r *situationReader) worst() []*ownertree.Node {
 	facts, _ := r.facts.At(r.now)
 	all := treestatus.Each(treestatus.RollUp(r.branches, r.graph, facts, nil))
 	all = slices.DeleteFunc(all, func(n *treestatus.StatusNode) bool {
-		return n.Branch.Node.UID == "" || n.Branch.Node == r.Asked || !isUnwell(n)
+		return n.Branch.Node.UID == "" || n.Branch.Node == r.Asked || n.Replaced || !isUnwell(n)
 	})
 	slices.SortStableFunc(all, func(a, b *treestatus.StatusNode) int {
 		return cmp.Or(cmp.Compare(b.OwnSeverity, a.OwnSeverity), cmp.Compare(a.Causes, b.Causes))
@@ -346,6 +346,7 @@ func (r *situationReader) eventsOf(ctx context.Context) error {
 	}
 	r.events = events
 	for n, all := range events {
+		all = inspect.RecentEvents(all, r.now)
 		if facts := r.facts[n.UID]; facts != nil {
 			r.facts[n.UID] = facts.WithEvents(all)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -25,6 +26,8 @@ type Facts struct {
 	Writer *fields.Writer
 	// Containers are those of a pod, if ReadOptions.Containers is set.
 	Containers []inspect.Container
+	// Ended reports that it is a pod that has failed or completed, which is for good.
+	Ended bool
 	// Backends are those of a Service or an Ingress; zero while it is being deleted.
 	Backends Backends
 	// NotRead reports that the object does not exist, or could not be read: its status is Unknown.
@@ -39,6 +42,9 @@ func FactsOf(kind *cluster.Kind, obj *unstructured.Unstructured, p *inspect.Pola
 	facts := &Facts{
 		Report:   inspect.Inspect(obj, &inspect.Options{Polarities: p, NoStatus: !kind.HasStatus}),
 		Backends: backendsOf(kind, obj),
+	}
+	if phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); kind.GroupKind().String() == "Pod" {
+		facts.Ended = phase == string(corev1.PodFailed) || phase == string(corev1.PodSucceeded)
 	}
 	if w, ok := fields.LastWriter(obj); ok {
 		facts.Writer = &w

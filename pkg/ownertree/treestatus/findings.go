@@ -21,7 +21,7 @@ import (
 type Findings struct {
 	// Lacks are what the object needs and what does not exist.
 	Lacks []ownertree.Lack
-	// Events were reported about the object, the last first.
+	// Events were reported about the object, the last first: those of the last hour, or with FindOptions.AllEvents all.
 	Events []ownertree.Event
 	// Cause is what its Events show to be the reason of its state; nil if they show none that the object itself does
 	// not.
@@ -131,6 +131,9 @@ func Find(
 		return nil, err
 	}
 	for n, all := range events {
+		if !o.AllEvents {
+			all = inspect.RecentEvents(all, o.Now)
+		}
 		found.Findings.of(n).Events = all
 	}
 	for n, obj := range objects {

@@ -4,6 +4,9 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -52,6 +55,9 @@ type StatusNode struct {
 	Causes int
 	// Asked reports whether it, or something below it, was asked for.
 	Asked bool
+	// Replaced reports that it is a pod that has ended, for which its owner makes another: it explains nothing of the
+	// owner.
+	Replaced bool
 
 	// causes are the objects that Causes counts, while the node above adds them up.
 	causes map[*ownertree.Node]bool
@@ -102,6 +108,7 @@ func (r *rollUp) node(b *ownertree.Branch) *StatusNode {
 	n.Severity = n.severity()
 	n.WorstSeverity = n.Severity
 	n.Children = r.nodes(b.Children)
+	n.markReplaced()
 	for _, child := range n.Children {
 		n.Asked = n.Asked || child.Asked
 		if child.Branch.Relation == "" && !child.Branch.Cycle {
@@ -118,8 +125,45 @@ func (r *rollUp) node(b *ownertree.Branch) *StatusNode {
 	return n
 }
 
+// ReplacesPods reports whether the controller of objects of a kind makes another pod for each that has ended.
+func ReplacesPods(kind schema.GroupKind) bool {
+	return kind.Group == "apps" || kind == schema.GroupKind{Kind: "ReplicationController"}
+}
+
+// If so many of the youngest pods have failed, created within so short a time, each new one does.
+const (
+	again = 3
+	soon  = 10 * time.Minute
+)
+
+// markReplaced marks those of the pods below that have ended, if the owner makes another for each, and not each new one
+// fails.
+func (n *StatusNode) markReplaced() {
+	if !ReplacesPods(n.Branch.Node.Kind.GroupKind()) {
+		return
+	}
+	var last time.Time // when the youngest was created
+	for _, c := range n.Children {
+		if created := c.Branch.Node.Created.Time; created.After(last) {
+			last = created
+		}
+	}
+	failed := 0
+	for _, c := range n.Children {
+		if c.Facts.Ended && last.Sub(c.Branch.Node.Created.Time) < soon {
+			failed++
+		}
+	}
+	for _, c := range n.Children {
+		c.Replaced = c.Facts.Ended && failed < again
+	}
+}
+
 // add adds what is wrong in a dependent.
 func (n *StatusNode) add(child *StatusNode) {
+	if child.Replaced {
+		return
+	}
 	n.WorstSeverity = max(n.WorstSeverity, child.WorstSeverity)
 	cause, causes := child.Cause, child.causes
 	child.causes = nil

@@ -82,21 +82,16 @@ const (
 
 // TestCorpus plays every situation, and asks why. Of a broken one the cause must be named first, of a healthy one
 // nothing. On a real control plane, where each request takes longer, several are played at a time.
-func TestCorpus(t *testing.T) {
-	files, err := filepath.Glob("testdata/corpus/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no situations: %v", err)
-	}
-	groups := map[bool][]string{}
-	read := map[string]*player{}
+func TestCorpus(t *testing.T) { playCorpus(t, false) }
+
+// playCorpus plays every situation, beside what is of no concern to it or without that.
+func playCorpus(t *testing.T, beside bool) {
+	t.Helper()
+	groups := map[bool][]*player{}
 	broken, healthy := 0, 0
-	for _, file := range files {
-		p := readSituation(t, file)
-		if !slices.ContainsFunc(strings.Split(*only, ","), func(part string) bool { return strings.Contains(p.name, part) }) {
-			continue
-		}
-		read[file] = p
-		groups[p.Controllers] = append(groups[p.Controllers], file)
+	for _, p := range readCorpus(t) {
+		p.beside = beside
+		groups[p.Controllers] = append(groups[p.Controllers], p)
 		if p.Cause == "" {
 			healthy++
 		} else {
@@ -111,27 +106,47 @@ func TestCorpus(t *testing.T) {
 				t.Skip("none")
 			}
 			on := newStage(t, withControllers)
-			for _, file := range groups[withControllers] {
-				read[file].define(t, on)
+			if beside && !withControllers {
+				on.addNode(t, "node-lost-beside", "Unknown")
+			}
+			for _, p := range groups[withControllers] {
+				p.define(t, on)
 			}
 			t.Run("play", func(t *testing.T) {
-				for _, file := range groups[withControllers] {
-					t.Run(read[file].name, func(t *testing.T) {
+				for _, p := range groups[withControllers] {
+					t.Run(p.name, func(t *testing.T) {
 						if on.real {
 							t.Parallel()
 						}
-						read[file].play(t, on)
+						p.play(t, on)
 					})
 				}
 			})
-			for _, file := range groups[withControllers] {
-				t.Run("ask/"+read[file].name, func(t *testing.T) {
+			for _, p := range groups[withControllers] {
+				t.Run("ask/"+p.name, func(t *testing.T) {
 					t.Parallel()
-					read[file].await(t)
+					p.await(t)
 				})
 			}
 		})
 	}
+}
+
+// readCorpus reads the situations that are to be played, by their names.
+func readCorpus(t *testing.T) []*player {
+	t.Helper()
+	files, err := filepath.Glob("testdata/corpus/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no situations: %v", err)
+	}
+	var out []*player
+	for _, file := range files {
+		p := readSituation(t, file)
+		if slices.ContainsFunc(strings.Split(*only, ","), func(part string) bool { return strings.Contains(p.name, part) }) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // player plays one situation.
@@ -140,6 +155,8 @@ type player struct {
 	name      string
 	documents []map[string]any
 
+	// beside reports that it is played beside what is of no concern to it.
+	beside    bool
 	stage     *stage
 	kinds     *cluster.Kinds
 	namespace string
@@ -149,24 +166,36 @@ type player struct {
 
 func readSituation(t *testing.T, file string) *player {
 	t.Helper()
+	p := &player{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), uids: map[string]string{}}
+	p.documents = readDocuments(t, file, &p.situation)
+	if p.Cause != "" && p.Says == "" {
+		t.Fatalf("%s: it has a cause, and does not say what must be written of it", file)
+	}
+	return p
+}
+
+// readDocuments reads the objects of a file. The first document is read into head, unless that is nil.
+func readDocuments(t *testing.T, file string, head any) []map[string]any {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), uids: map[string]string{}}
+	var out []map[string]any
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for first := true; ; first = false {
+	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return out
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		if first {
-			if err := yaml.UnmarshalStrict(document, &p.situation); err != nil {
+		if head != nil {
+			if err := yaml.UnmarshalStrict(document, head); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
+			head = nil
 			continue
 		}
 		var object map[string]any
@@ -174,13 +203,9 @@ func readSituation(t *testing.T, file string) *player {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if object != nil {
-			p.documents = append(p.documents, object)
+			out = append(out, object)
 		}
 	}
-	if p.Cause != "" && p.Says == "" {
-		t.Fatalf("%s: it has a cause, and does not say what must be written of it", file)
-	}
-	return p
 }
 
 // define creates the definitions among the objects: until one is served takes as long as until all are.
@@ -225,8 +250,14 @@ func (p *player) play(t *testing.T, on *stage) {
 		})
 	}
 	p.exists(ctx, t, "serviceaccount/default")
+	if p.beside {
+		p.addOthers(ctx, t)
+	}
 	for _, document := range p.documents {
 		p.create(ctx, t, document)
+	}
+	if p.beside {
+		p.addPast(ctx, t)
 	}
 	for _, a := range p.Then {
 		p.do(ctx, t, a)

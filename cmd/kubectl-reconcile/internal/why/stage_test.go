@@ -49,7 +49,7 @@ func newStage(t *testing.T, withControllers bool) *stage {
 		t.Fatal(err)
 	}
 	if !withControllers {
-		on.addNode(t)
+		on.addNode(t, "node-1", "True")
 	}
 	return on
 }
@@ -74,13 +74,13 @@ func embedded(t *testing.T, withControllers bool) *rest.Config {
 	return runlocaltest.Start(t, options).Config()
 }
 
-// addNode makes the node that pods of situations are on, as simulated nodes are named.
-func (s *stage) addNode(t *testing.T) {
+// addNode makes the node that pods of situations are on, as simulated nodes are named, or one like it.
+func (s *stage) addNode(t *testing.T, name, ready string) {
 	t.Helper()
 	nodes := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
 	node := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-1"},
-		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
 	}}
 	if _, err := nodes.Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
