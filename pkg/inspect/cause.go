@@ -142,6 +142,15 @@ const (
 	MadeAgain CauseType = "MadeAgain"
 )
 
+// IsRefusal reports whether a cause of the type is that the API server refuses a write.
+func (t CauseType) IsRefusal() bool {
+	switch t { //nolint:exhaustive // no other is
+	case QuotaExceeded, LimitRangeViolated, AdmissionDenied, WebhookUnreachable, AccessDenied, WriteRefused:
+		return true
+	}
+	return false
+}
+
 // Certainty is how sure it is that a cause is one.
 type Certainty string
 

@@ -93,12 +93,13 @@ func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 		d.addAlike(c)
 		c.Undo = d.undo(c.Node())
 	}
+	d.orderByShare(out.Causes)
 	out.Converged = len(out.Causes) == 0 && !isUnwell(asked)
 	return out
 }
 
 // addAlike adds the objects of the same owner to a cause that say the same as the one that shows it. Their own causes
-// were not looked for if they are many.
+// were not looked for if they are many; none are added if that was done for one that has another cause.
 func (d *diagnoser) addAlike(c *Cause) {
 	shown := d.nodes[c.Node()]
 	if shown == nil || len(c.Chain) < 2 || c.Chain[len(c.Chain)-1].Relation != "" {
@@ -108,12 +109,18 @@ func (d *diagnoser) addAlike(c *Cause) {
 	if owner == nil {
 		return
 	}
+	var alike []*ownertree.Node
 	for _, n := range owner.Children {
 		node := n.Branch.Node
-		if node != c.Node() && d.objects[node.UID] == nil && likenessOf(n) == likenessOf(shown) {
-			c.Others = append(c.Others, node)
+		switch {
+		case node == c.Node() || likenessOf(n) != likenessOf(shown):
+		case d.objects[node.UID] == nil:
+			alike = append(alike, node)
+		case !slices.Contains(c.Others, node):
+			return
 		}
 	}
+	c.Others = append(c.Others, alike...)
 	slices.SortFunc(c.Others, (*ownertree.Node).Compare)
 	c.Others = slices.Compact(c.Others)
 }

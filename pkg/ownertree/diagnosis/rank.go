@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -40,6 +41,65 @@ func compare(a, b *Cause) int {
 		cmp.Compare(a.Part, b.Part),
 		cmp.Compare(a.Detail, b.Detail),
 	)
+}
+
+// orderByShare orders those of the ranked causes that explain the same and tell of pods of one owner: by how many of the
+// pods that it lacks each explains. The others keep their places.
+func (d *diagnoser) orderByShare(ranked []*Cause) {
+	type kind struct {
+		owner  *ownertree.Node
+		weight inspect.Weight
+	}
+	places := map[kind][]int{}
+	shares := map[*Cause]int{}
+	for i, c := range ranked {
+		if owner, share := d.shareOf(c); owner != nil {
+			k := kind{owner, c.Weight}
+			places[k], shares[c] = append(places[k], i), share
+		}
+	}
+	for _, at := range places {
+		var some []*Cause
+		for _, i := range at {
+			some = append(some, ranked[i])
+		}
+		slices.SortStableFunc(some, func(a, b *Cause) int { return cmp.Compare(shares[b], shares[a]) })
+		for j, i := range at {
+			ranked[i] = some[j]
+		}
+	}
+}
+
+// shareOf returns the owner of the pods that a cause tells of, and how many of those that it lacks the cause explains:
+// the pods that show it, or that use what does, or if it is that none can be made, those that are missing. The owner is
+// nil if a cause tells of no pods.
+func (d *diagnoser) shareOf(c *Cause) (owner *ownertree.Node, share int) {
+	for i, link := range c.Chain {
+		if owner = controllerOf(link.Node); i == 0 || !isPod(link.Node) || owner == nil || d.nodes[owner] == nil {
+			continue
+		}
+		if link.Node == c.Node() {
+			return owner, 1 + len(c.Others)
+		}
+		uses := func(r ownertree.Relation) bool { return r.To == c.Chain[i+1].Node }
+		for _, n := range d.nodes[owner].Children {
+			if slices.ContainsFunc(d.relations[n.Branch.Node], uses) {
+				share++
+			}
+		}
+		return owner, share
+	}
+	if obj := d.objects[c.Node().UID]; obj != nil && c.Type.IsRefusal() {
+		o := untyped.Map(obj.Object)
+		switch c.Node().Kind.Kind {
+		case "ReplicaSet", "ReplicationController", "StatefulSet":
+			return c.Node(), int(o.Count(1, "spec", "replicas") - o.Count(0, "status", "replicas"))
+		case "DaemonSet":
+			wanted, made := o.Count(0, "status", "desiredNumberScheduled"), o.Count(0, "status", "currentNumberScheduled")
+			return c.Node(), int(wanted - made)
+		}
+	}
+	return nil, 0
 }
 
 var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 1, inspect.Possible: 2}

@@ -187,7 +187,7 @@ func (r *situationReader) worst() []*ownertree.Node {
 }
 
 // mostAlike is of how many objects of an owner that say the same the causes are looked for.
-const mostAlike = 2
+const mostAlike = 4
 
 // likeness is what objects have in common that are not well for the same reason, as far as they say.
 type likeness struct {
