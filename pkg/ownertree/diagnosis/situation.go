@@ -9,9 +9,12 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -98,7 +101,7 @@ func Read(
 		rollouts:  map[*ownertree.Node]*rollout{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.related, r.inFull, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
+		r.tree, r.podsBySelector, r.related, r.inFull, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
 		r.writesOf, r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
@@ -152,6 +155,35 @@ func (r *situationReader) tree(ctx context.Context) error {
 	}
 	r.branches, r.unread = layout.Branches, layout.Incomplete
 	r.readFacts(ctx, layout.Nodes)
+	r.explained = r.worst()
+	return nil
+}
+
+// podsBySelector finds the pods of a Deployment by its selector, if its ReplicaSets may not be read.
+func (r *situationReader) podsBySelector(ctx context.Context) error {
+	isReplicaSets := func(i cluster.Incomplete) bool { return i.Group == appsv1.GroupName && i.Resource == "replicasets" }
+	if r.Asked.Kind.GroupKind().String() != "Deployment.apps" || !slices.ContainsFunc(r.graph.Incomplete(), isReplicaSets) {
+		return nil
+	}
+	var deployment appsv1.Deployment
+	r.read(ctx, []*ownertree.Node{r.Asked})
+	if !r.typed(r.Asked, &deployment) {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return nil //nolint:nilerr // then its controller finds no pods, either
+	}
+	var pods []*ownertree.Node
+	for _, n := range r.graph.Nodes() {
+		owned := slices.ContainsFunc(n.Owners, func(o ownertree.Owner) bool { return o.Kind == "ReplicaSet" })
+		if isPod(n) && n.Namespace == r.Asked.Namespace && owned && selector.Matches(labels.Set(n.Labels)) {
+			pods = append(pods, n)
+			r.relations[r.Asked] = append(r.relations[r.Asked], ownertree.Relation{From: r.Asked, To: n, Type: "selects"})
+		}
+	}
+	r.branches = append(r.branches, r.graph.Tree(pods, ownertree.TreeOptions{Down: true})...)
+	r.readFacts(ctx, pods)
 	r.explained = r.worst()
 	return nil
 }

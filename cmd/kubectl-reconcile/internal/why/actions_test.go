@@ -122,7 +122,7 @@ func (p *player) refused(ctx context.Context, t *testing.T, document map[string]
 func (p *player) converged(ctx context.Context, t *testing.T, target string) {
 	t.Helper()
 	for {
-		v, err := p.askAbout(ctx, target)
+		v, err := p.askAbout(ctx, p.stage.config, target)
 		if err == nil && v.diagnosis.Converged {
 			return
 		}

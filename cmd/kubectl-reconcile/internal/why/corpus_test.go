@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -430,15 +431,18 @@ func sameStory(v *view) string {
 }
 
 // ask runs the command's reading of the object.
-func (p *player) ask(ctx context.Context) (*view, error) { return p.askAbout(ctx, p.Ask) }
+func (p *player) ask(ctx context.Context) (*view, error) {
+	return p.askAbout(ctx, p.stage.config, p.Ask)
+}
 
-// askAbout runs the command's reading of another object of the situation, TYPE/NAME.
-func (p *player) askAbout(ctx context.Context, about string) (*view, error) {
-	reader, err := cluster.NewReader(p.stage.config)
+// askAbout runs the command's reading of another object of the situation, TYPE/NAME, by a
+// config.
+func (p *player) askAbout(ctx context.Context, config *rest.Config, about string) (*view, error) {
+	reader, err := cluster.NewReader(config)
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := cluster.Discover(ctx, p.stage.config)
+	kinds, err := cluster.Discover(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -455,7 +459,7 @@ func (p *player) askAbout(ctx context.Context, about string) (*view, error) {
 	now := time.Now().Add(p.Later.Duration)
 	q := &query{
 		options: &Options{
-			connection: &connect.Connection{Config: p.stage.config, Namespace: p.namespace, Program: "kubectl reconcile"},
+			connection: &connect.Connection{Config: config, Namespace: p.namespace, Program: "kubectl reconcile"},
 			clock:      clocktesting.NewFakeClock(now), try: tryAuto,
 			streams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard},
 		},
