@@ -43,6 +43,8 @@ const (
 	AccessDenied CauseType = "AccessDenied"
 	// WriteRefused: the API server refuses a write of its controller for another reason.
 	WriteRefused CauseType = "WriteRefused"
+	// RefusedBefore: the API server refused a write, and what refused it is gone or would allow it now.
+	RefusedBefore CauseType = "RefusedBefore"
 	// NameTooLong: what its controller derives from its name is longer than the API allows.
 	NameTooLong CauseType = "NameTooLong"
 	// MissingObject: it needs an object that does not exist. MissingKey: that exists, and lacks a key.

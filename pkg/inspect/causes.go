@@ -146,7 +146,7 @@ func (f *causeFinder) generationNotSeen() {
 	} else {
 		c.evident(field, fmt.Sprintf("none, of metadata.generation %d", d.Generation), since)
 	}
-	if since != nil && f.observed.Now.Sub(since.Time) < neverSeenAfter {
+	if since != nil && f.observed.Now.Sub(since.Time) < SeenWithin {
 		c.Certainty = Possible // it has had little time
 	}
 	if l := f.observed.Lease; l != nil {
@@ -348,7 +348,7 @@ func (f *causeFinder) customCauses() {
 			return // what reports it runs
 		}
 		c := Cause{Type: NoStatus, Certainty: Likely, Weight: General, Detail: noStatus}
-		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+		if f.observed.Now.Sub(f.created) < SeenWithin {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
 		c.evident("status", "not set", nil)

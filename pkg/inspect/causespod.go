@@ -102,7 +102,7 @@ func (f *causeFinder) notScheduled() bool {
 		if name := f.Text("spec", "schedulerName"); name != "" && name != "default-scheduler" {
 			c.Detail = "the scheduler " + name + " has not considered it"
 		}
-		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+		if f.observed.Now.Sub(f.created) < SeenWithin {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
 		c.evident("spec.nodeName", "not set", nil)
@@ -383,7 +383,7 @@ func (f *causeFinder) runsOn(containers []Container) {
 			Type: ContainerRunsOn, Certainty: Likely, Weight: Specific, Part: partOf(c), Since: at,
 			Detail: "container " + last.Name + " has ended",
 		}
-		if at == nil || f.observed.Now.Sub(at.Time) < neverSeenAfter {
+		if at == nil || f.observed.Now.Sub(at.Time) < SeenWithin {
 			cause.Certainty, cause.Weight = Possible, General
 		}
 		cause.evident(c.stateField("state.running"), "running", nil)

@@ -103,7 +103,7 @@ func (f *causeFinder) attachmentCauses() {
 		c.Certainty, c.Weight = Likely, General
 		c.Detail = "its attacher " + f.Text("spec", "attacher") + " has reported nothing"
 		c.evident("status.attached", "false", &metav1.Time{Time: f.created})
-		if f.observed.Now.Sub(f.created) < neverSeenAfter {
+		if f.observed.Now.Sub(f.created) < SeenWithin {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
 	}

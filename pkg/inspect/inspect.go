@@ -55,11 +55,11 @@ type Later struct {
 	Drift  DriftState
 }
 
-// neverSeenAfter is how long a controller may take to observe a new object: usually it takes milliseconds, and after
+// SeenWithin is how long a controller may take to observe a change: usually it takes milliseconds, and after
 // a failover of kube-controller-manager about 17 seconds (its default lease lasts 15). unschedulableFailsAfter is how
 // long a cluster autoscaler may take to add a node for a pod.
 const (
-	neverSeenAfter          = 30 * time.Second
+	SeenWithin              = 30 * time.Second
 	unschedulableFailsAfter = 5 * time.Minute
 )
 
@@ -158,7 +158,7 @@ func inspect(obj *unstructured.Unstructured, o Options, checks *argocd.Checks) R
 func (r *Report) addLater(v untyped.Map, pod bool) {
 	created, _ := v.Time("metadata", "creationTimestamp")
 	if r.Drift.State == NeverSeen && created != nil {
-		r.Later = &Later{created.Add(neverSeenAfter), r.Status, NeverSeen}
+		r.Later = &Later{created.Add(SeenWithin), r.Status, NeverSeen}
 		if r.Reason == reasonUnseen {
 			r.Later.Status.Reason, r.Later.Status.Message = reasonNeverSeen, reasonNeverSeen
 		}

@@ -71,7 +71,7 @@ type Diagnosis struct {
 	Since *metav1.Time
 }
 
-// Diagnose looks for causes, as of a time. It may be called again, and concurrently, but not with ReadWebhooks or while
+// Diagnose looks for causes, as of a time. It may be called again, and concurrently, but not with ReadRefusers or while
 // Trials are set.
 func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	facts, _ := s.facts.At(now)
@@ -181,6 +181,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	}
 	for i := range out {
 		d.nameWebhook(&out[i])
+		d.refusedBefore(n, &out[i])
 	}
 	if n == d.Asked {
 		out = append(out, d.scalingFights()...)
@@ -229,13 +230,17 @@ func (d *diagnoser) trialOf(n *ownertree.Node) inspect.Trial {
 func (d *diagnoser) existsNow(own []inspect.Cause) {
 	for i := range own {
 		if c := &own[i]; c.Type == inspect.MissingObject && d.find(c.Refers) != nil {
-			c.Type, c.Certainty = inspect.MissingBefore, inspect.Likely
-			c.Detail = "its controller tries again, later each time"
-			c.Evidence = append(c.Evidence, inspect.Evidence{
-				Source: inspect.FromObject, Name: c.Refers.Kind + "/" + c.Refers.Name, Text: "exists",
-			})
+			existsBefore(c)
 		}
 	}
+}
+
+// existsBefore makes a cause that an object does not exist one that it did not exist before.
+func existsBefore(c *inspect.Cause) {
+	c.Type, c.Certainty, c.Detail = inspect.MissingBefore, inspect.Likely, triesAgain
+	c.Evidence = append(c.Evidence, inspect.Evidence{
+		Source: inspect.FromObject, Name: c.Refers.Kind + "/" + c.Refers.Name, Text: "exists",
+	})
 }
 
 // find is the object that is referred to; nil if it is not in the graph.
@@ -265,10 +270,17 @@ func (d *diagnoser) descends(n *treestatus.StatusNode) bool {
 		return node.Finalized(metav1.FinalizerDeleteDependents)
 	case kind.String() == "CronJob.batch":
 		return n.Facts.Status.Status != inspect.Suspended
+	case kind.Group == "apps" && d.changedJustNow(n.Facts):
+		return false // its pods are those of another spec
 	case n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() && countsDependents(kind):
 		return false
 	}
 	return true
+}
+
+// changedJustNow reports whether a spec was changed so short a time ago that its controller need not have seen it.
+func (d *diagnoser) changedJustNow(f *treestatus.Facts) bool {
+	return f.Drift.State == inspect.Behind && f.Drift.Since != nil && d.now.Sub(f.Drift.Since.Time) < inspect.SeenWithin
 }
 
 // dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts,
@@ -284,7 +296,8 @@ func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNod
 	}
 	var out []*treestatus.StatusNode
 	for _, c := range children {
-		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle && !c.Replaced {
+		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle && !c.Replaced &&
+			!d.isOutdated(c.Branch.Node) {
 			out = append(out, c)
 		}
 	}

@@ -129,6 +129,29 @@ func (o *rollout) text(path ...string) string {
 	return s
 }
 
+// isOutdated reports whether a pod, or a ReplicaSet, is of an older revision than the latest of its Deployment or
+// DaemonSet, whose controller removes those that are not ready first: what is wrong with it is of the past. In a rollout
+// that is paused, or that waits for deletions, it counts.
+func (d *diagnoser) isOutdated(n *ownertree.Node) bool {
+	workload, owner := workloadOf(n)
+	if n.Kind.GroupKind().String() == "ReplicaSet.apps" {
+		workload, owner = controllerOf(n), n
+	}
+	o := d.rollouts[workload]
+	if o == nil || n == workload || len(o.revisions) < 2 || o.revisions[0].number == o.revisions[1].number {
+		return false
+	}
+	switch workload.Kind.Kind {
+	case "Deployment":
+		paused, _, _ := unstructured.NestedBool(o.workload.Object, "spec", "paused")
+		return !paused && !o.revisions[0].isOf(n, owner)
+	case "DaemonSet":
+		waits := o.text("spec", "updateStrategy", "type") == string(appsv1.OnDeleteDaemonSetStrategyType)
+		return !waits && !o.revisions[0].isOf(n, owner)
+	}
+	return false
+}
+
 // undo returns how the rollout that made a pod, or is that of a workload, can be undone: the pod is of the latest
 // revision, whose rollout has not been completed, and there was one before it. A rollout that was completed has shown
 // that the template is good, and so is not the cause of what happens later.

@@ -25,11 +25,11 @@ import (
 )
 
 // Situation is what was read around an object. Once it has been read, only its caller changes it: by setting Trials,
-// and by ReadWebhooks. Neither may be done while another method is called; the others may be called concurrently.
+// and by ReadRefusers. Neither may be done while another method is called; the others may be called concurrently.
 type Situation struct {
 	// Asked is the object whose state is to be explained.
 	Asked *ownertree.Node
-	// Incomplete is what could not be read, sorted. ReadWebhooks adds to it.
+	// Incomplete is what could not be read, sorted. ReadRefusers adds to it.
 	Incomplete []cluster.Incomplete
 	// Trials are what became of the writes of controllers, by the uid of the object that they reconciled, when they
 	// were run on a copy or in dry run. The caller may set it before Diagnose; nil is nothing.
@@ -51,9 +51,11 @@ type Situation struct {
 	elsewhere map[*ownertree.Node][]attachedElsewhere
 	// volumes are those that claims could be bound to, of claims for which none are made.
 	volumes map[*ownertree.Node][]*corev1.PersistentVolume
-	// scaled is the object with its autoscalers; webhooks, by name, are those that causes name, as of ReadWebhooks.
+	// scaled is the object with its autoscalers; webhooks, by name, are those that causes name, as of ReadRefusers, and
+	// allowed are refusals of what would be allowed now, with why.
 	scaled   []scaled
 	webhooks map[string]*webhook
+	allowed  map[refusalOf]string
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
 	// rollouts are the revisions of the workloads of pods that are explained; taints are those of all nodes, if one

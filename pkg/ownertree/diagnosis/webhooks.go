@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -27,37 +26,8 @@ type webhook struct {
 	url     string
 	// state is what is wrong with the Service, or how many endpoints it has; empty if that could not be read.
 	state string
-	// broken reports that the Service cannot answer.
-	broken bool
-}
-
-// ReadWebhooks reads, of the webhooks that the causes name, how they are configured and whether what they call can
-// answer. It reads nothing if no cause names one. What could not be read is added to Incomplete. Like setting Trials,
-// it must come before the last Diagnose, and not while another method is called; the error is not nil only if ctx has
-// ended.
-func (s *Situation) ReadWebhooks(ctx context.Context, reader *cluster.Reader, now time.Time) error {
-	var names []string
-	for _, c := range s.Diagnose(now).Causes {
-		if name, ok := webhookOf(&c.Cause); ok && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	r := &situationReader{Situation: s, reader: reader, now: now, unread: s.Incomplete}
-	s.webhooks = map[string]*webhook{}
-	r.configurations(ctx, names)
-	for _, hook := range s.webhooks {
-		if hook.service != nil {
-			r.stateOf(ctx, hook)
-		}
-	}
-	s.Incomplete = cluster.SortIncomplete(r.unread)
-	if ctx.Err() != nil {
-		return fmt.Errorf("reading webhooks: %w", context.Cause(ctx))
-	}
-	return nil
+	// broken reports that the Service cannot answer, gone that there is no such webhook.
+	broken, gone bool
 }
 
 // webhookOf is the name of the webhook that a cause is about.
@@ -103,6 +73,7 @@ func (r *situationReader) configurations(ctx context.Context, names []string) {
 		}
 		return nil
 	}
+	unread := len(r.unread)
 	for _, list := range []struct {
 		kind  string
 		fresh func() cluster.Typed
@@ -120,6 +91,11 @@ func (r *situationReader) configurations(ctx context.Context, names []string) {
 		target := cluster.Target{Kind: *kind}
 		if err := r.reader.ListTyped(ctx, target, cluster.ListOptions{}, list.fresh, each); err != nil {
 			r.unread = append(r.unread, target.Incomplete(err))
+		}
+	}
+	for _, name := range names {
+		if r.webhooks[name] == nil && len(r.unread) == unread {
+			r.webhooks[name] = &webhook{gone: true}
 		}
 	}
 }
@@ -172,7 +148,7 @@ func (r *situationReader) stateOf(ctx context.Context, hook *webhook) {
 func (d *diagnoser) nameWebhook(c *inspect.Cause) {
 	name, ok := webhookOf(c)
 	hook := d.webhooks[name]
-	if !ok || hook == nil {
+	if !ok || hook == nil || hook.gone {
 		return
 	}
 	config := inspect.Evidence{

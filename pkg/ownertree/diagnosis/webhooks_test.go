@@ -82,7 +82,7 @@ webhooks: [{name: pods.example.com, clientConfig: {service: {namespace: hooks, n
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := read.ReadWebhooks(t.Context(), reader, at); err != nil {
+		if err := read.ReadRefusers(t.Context(), reader, at); err != nil {
 			t.Fatal(err)
 		}
 		listening.Close()

@@ -27,6 +27,7 @@ var sentences = map[inspect.CauseType]string{
 	inspect.WebhookUnreachable: "%p does not answer, and so the controller of %O cannot write%D",
 	inspect.AccessDenied:       "the controller of %O lacks a permission%D",
 	inspect.WriteRefused:       "the API server refuses what %O writes%D",
+	inspect.RefusedBefore:      "what %O creates was refused%D",
 	inspect.NameTooLong:        "the name of %O is too long%D",
 	inspect.MissingObject:      "%R does not exist, which %O needs",
 	inspect.MissingKey:         "%R does not exist, which %P%O needs",

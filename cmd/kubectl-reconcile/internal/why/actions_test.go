@@ -30,6 +30,8 @@ type action struct {
 	// Delete deletes an object: background, foreground or orphan.
 	Delete string `json:"delete,omitempty"`
 	Policy string `json:"policy,omitempty"`
+	// Create creates an object.
+	Create map[string]any `json:"create,omitempty"`
 	// Refused waits until the object may not be created: admission policies and webhooks take a moment to be seen.
 	Refused map[string]any `json:"refused,omitempty"`
 	// Converged waits until an object, TYPE/NAME, is as its spec requests.
@@ -42,6 +44,8 @@ type action struct {
 func (p *player) do(ctx context.Context, t *testing.T, a action) {
 	t.Helper()
 	switch {
+	case a.Create != nil:
+		p.create(ctx, t, a.Create)
 	case a.Refused != nil:
 		p.refused(ctx, t, a.Refused)
 	case a.Converged != "":

@@ -56,7 +56,8 @@ func (p *player) addPast(ctx context.Context, t *testing.T) {
 		})
 	}
 	refuses := func(document map[string]any) bool {
-		return strings.HasSuffix(fmt.Sprint(document["kind"]), "WebhookConfiguration")
+		kind := fmt.Sprint(document["kind"])
+		return kind == "ResourceQuota" || strings.HasSuffix(kind, "WebhookConfiguration")
 	}
 	if p.stage.controllers || slices.ContainsFunc(p.documents, refuses) {
 		return

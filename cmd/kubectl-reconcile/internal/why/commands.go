@@ -74,7 +74,7 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 		l.container(c, n)
 	case inspect.MissingObject, inspect.MissingKey:
 		l.missing(c, n)
-	case inspect.MissingBefore, inspect.NameTooLong, inspect.VolumeNotBound:
+	case inspect.MissingBefore, inspect.RefusedBefore, inspect.NameTooLong, inspect.VolumeNotBound:
 		l.another(c, n)
 	case inspect.Unschedulable, inspect.SchedulingGated, inspect.NotScheduled:
 		l.scheduling(c, n)

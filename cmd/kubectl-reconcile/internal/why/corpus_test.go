@@ -62,6 +62,8 @@ type situation struct {
 	EmbeddedOnly string `json:"embeddedOnly,omitempty"`
 	// Then is what is done to the objects.
 	Then []action `json:"then,omitempty"`
+	// Repair is what is done when the cause has been named, so that the object converges.
+	Repair []action `json:"repair,omitempty"`
 }
 
 // The situations are played on embedded control planes, unless these flags name others: test/realcluster/whycorpus
@@ -284,6 +286,10 @@ func (p *player) await(t *testing.T) {
 		}
 		if problem == "" {
 			t.Log("\n" + text)
+			if len(p.Repair) > 0 && !p.beside {
+				p.repaired(ctx, t)
+				return
+			}
 			if *kubectl != "" && p.Cause != "" && p.Later.Duration == 0 {
 				if problem := p.follow(t.Context(), t); problem != "" {
 					t.Error(problem)

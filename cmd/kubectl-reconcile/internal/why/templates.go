@@ -113,7 +113,7 @@ func (l *commandList) another(c *diagnosis.Cause, n *ownertree.Node) {
 	case c.Type == inspect.NameTooLong:
 		l.change("under a shorter name, because a name cannot be changed", n.Namespace, "create -f FILE")
 		l.last("then this one", n.Namespace, "delete %s", typeName(n))
-	case c.Type == inspect.MissingBefore && hasTemplate(n):
+	case (c.Type == inspect.MissingBefore || c.Type == inspect.RefusedBefore) && hasTemplate(n):
 		l.change("its controller acts on a change at once", n.Namespace,
 			"annotate %s retried=now --overwrite", typeName(n))
 	case c.Type == inspect.VolumeNotBound && c.Refers != nil:

@@ -64,7 +64,7 @@ func (t *trier) complete(ctx context.Context, s *diagnosis.Situation, now time.T
 	if err != nil {
 		return nil, err
 	}
-	return tried, s.ReadWebhooks(ctx, t.query.cluster.Reader, now)
+	return tried, s.ReadRefusers(ctx, t.query.cluster.Reader, now)
 }
 
 // tryUnsure is complete without webhooks.
