@@ -368,6 +368,9 @@ func (f *causeFinder) customCauses() {
 		if c.Status == "Unknown" {
 			cause.Certainty = Likely
 		}
+		if f.isSummed(c) {
+			cause.Weight = Symptom
+		}
 		f.add(cause)
 	}
 	if len(f.found) == 0 {
@@ -392,6 +395,15 @@ func (f *causeFinder) customCauses() {
 		f.add(c)
 	}
 	f.warnings()
+}
+
+// isSummed reports whether a condition that is bad only sums up others that are: Programmed of a listener whose
+// ResolvedRefs is, too, and of the Gateway whose listener it is.
+func (f *causeFinder) isSummed(c Condition) bool {
+	return (c.isSummary() || c.Type == "Programmed") && slices.ContainsFunc(f.conditions, func(other Condition) bool {
+		isDetail := !other.isSummary() && other.Type != "Programmed"
+		return other.Bad && (isDetail && other.Of == c.Of || !c.nested() && other.nested())
+	})
 }
 
 // knownWarnings are the reasons of Warnings about pods that rules know, or that restate what the pod reports.

@@ -318,6 +318,11 @@ func lastCreated(nodes []*treestatus.StatusNode) []*treestatus.StatusNode {
 	return []*treestatus.StatusNode{last}
 }
 
+// reportsInWords reports whether only the detail of a cause tells what it is.
+func reportsInWords(c *inspect.Cause) bool {
+	return c.Type == inspect.ConditionFailed || c.Type == inspect.StateFailed || c.Type == inspect.WarningReported
+}
+
 // explain makes symptoms of those causes of an object that others explain: its own, or those found below it.
 func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cause) {
 	found := func(types ...inspect.CauseType) bool {
@@ -330,7 +335,8 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 	for i := range own {
 		c := &own[i]
 		if slices.ContainsFunc(below, func(b *Cause) bool {
-			return b.Type == c.Type && referenceText(b.Refers) == referenceText(c.Refers) && b.Weight >= c.Weight
+			return b.Type == c.Type && referenceText(b.Refers) == referenceText(c.Refers) && b.Weight >= c.Weight &&
+				(c.Refers != nil || !reportsInWords(c) || strings.Contains(c.Detail, b.Detail))
 		}) {
 			c.Weight = inspect.Symptom // an owner repeats what the object below reports
 		}

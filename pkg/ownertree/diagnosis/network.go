@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
@@ -48,9 +51,12 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 	}
 	all := d.selected(n)
 	pods := slices.DeleteFunc(slices.Clone(all), d.isReplaced)
+	owner := d.podless[n]
 	switch some, known := d.graph.PodSelector()(n.Namespace, s.Spec.Selector); {
+	case owner.Name != "" && owner.replicas == 0 && len(pods) == 0:
+		return []inspect.Cause{podsDoNotExist(owner, s.Spec.Selector)}
 	case known && !some, len(all) > 0 && len(pods) == 0:
-		if owner := d.ofSuchPods(n, s.Spec.Selector); owner != nil {
+		if owner.Name != "" {
 			return []inspect.Cause{podsDoNotExist(owner, s.Spec.Selector)}
 		}
 		return []inspect.Cause{d.noPodSelected(n, s.Spec.Selector)}
@@ -138,39 +144,65 @@ func (d *diagnoser) hasEndpoints(n *ownertree.Node) bool {
 	})
 }
 
-// ofSuchPods returns the owner of pods that a Service selects, of which there are none: it is scaled to 0, or they
-// cannot be created. It is found by its revisions, which have the labels of the pods. Nil if there is none.
-func (d *diagnoser) ofSuchPods(n *ownertree.Node, selector map[string]string) *ownertree.Node {
-	for _, other := range d.graph.Nodes() {
-		kind := other.Kind.GroupKind()
-		if kind.Group != "apps" || kind.Kind != "ReplicaSet" && kind.Kind != "ControllerRevision" ||
-			other.Namespace != n.Namespace || !labels.SelectorFromSet(selector).Matches(labels.Set(other.Labels)) {
+// podless is a workload without pods.
+type podless struct {
+	inspect.Reference
+	replicas int64 // that it wants; -1 if a DaemonSet wants some
+}
+
+// podlessOf finds the workloads whose pods are selected by Services to be explained that have none: by their templates.
+func (r *situationReader) podlessOf(ctx context.Context) error {
+	for _, n := range r.explained {
+		var s corev1.Service
+		isPod := func(pod *ownertree.Node) bool { return !r.facts.Of(pod).Ended }
+		if n.Kind.GroupKind().String() != "Service" || !r.typed(n, &s) || len(s.Spec.Selector) == 0 ||
+			slices.ContainsFunc(r.selected(n), isPod) {
 			continue
 		}
-		for _, o := range other.Owners {
-			if o.Controller != nil && *o.Controller && o.Node != nil {
-				return o.Node
+		selector := labels.SelectorFromSet(s.Spec.Selector)
+		for _, name := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
+			kind := r.kind(appsv1.GroupName, name)
+			if kind == nil || r.podless[n].Name != "" {
+				continue
 			}
-		}
-		if kind.Kind == "ReplicaSet" {
-			return other
+			target := cluster.Target{Kind: *kind, Namespace: n.Namespace}
+			whole := cluster.ListOptions{Whole: true} // templates are left out else
+			err := r.reader.ListObjects(ctx, target, whole, func(obj *unstructured.Unstructured) error {
+				template, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "template", "metadata", "labels")
+				if !selector.Matches(labels.Set(template)) || r.podless[n].Name != "" {
+					return nil
+				}
+				found := podless{replicas: untyped.Map(obj.Object).Count(1, "spec", "replicas")}
+				if name == "DaemonSet" {
+					found.replicas = -1
+				}
+				found.Reference = inspect.Reference{
+					Group: appsv1.GroupName, Kind: name, Namespace: n.Namespace, Name: obj.GetName(),
+				}
+				r.podless[n] = found
+				return nil
+			})
+			if err != nil {
+				r.unread = append(r.unread, target.Incomplete(err))
+			}
 		}
 	}
 	return nil
 }
 
-// podsDoNotExist is the cause of a Service for the pods of an owner that has none.
-func podsDoNotExist(owner *ownertree.Node, selector map[string]string) inspect.Cause {
-	name := owner.Kind.Kind + "/" + owner.Name
+// podsDoNotExist is the cause of a Service for the pods of a workload that has none.
+func podsDoNotExist(owner podless, selector map[string]string) inspect.Cause {
+	name := owner.Kind + "/" + owner.Name
+	text := "its pods have these labels"
+	detail := name + ", whose pods it selects, has none"
+	if owner.replicas == 0 {
+		detail, text = detail+": it is scaled to 0", text+", spec.replicas is 0"
+	}
 	return inspect.Cause{
-		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Specific,
-		Detail: name + ", whose pods it selects, has none",
-		Refers: &inspect.Reference{
-			Group: owner.Kind.Group, Kind: owner.Kind.Kind, Namespace: owner.Namespace, Name: owner.Name,
-		},
+		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: detail, Refers: &owner.Reference,
 		Evidence: []inspect.Evidence{
 			{Source: inspect.FromField, Name: "spec.selector", Text: selectorText(selector)},
-			{Source: inspect.FromObject, Name: name, Text: "its revisions have these labels"},
+			{Source: inspect.FromObject, Name: name, Text: text},
 		},
 	}
 }

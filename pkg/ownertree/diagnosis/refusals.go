@@ -59,6 +59,13 @@ func (s *Situation) ReadRefusers(ctx context.Context, reader *cluster.Reader, no
 // refusalOf identifies a refusal: what was refused is created in a namespace, and the words are those of the refusal.
 type refusalOf struct{ namespace, name, detail string }
 
+// refusalNow is what is known of a refusal at present: why it would be allowed, which may be empty, or that what refused
+// it could not be read.
+type refusalNow struct {
+	allowed string
+	unread  bool
+}
+
 func refusalIn(n *ownertree.Node, c *inspect.Cause) refusalOf {
 	out := refusalOf{namespace: n.Namespace, detail: c.Detail}
 	if c.Refers != nil {
@@ -69,7 +76,7 @@ func refusalIn(n *ownertree.Node, c *inspect.Cause) refusalOf {
 
 // allowsNow finds out whether what has refused a write would allow it now, and notes why.
 func (r *situationReader) allowsNow(ctx context.Context, c *Cause) {
-	namespace := c.Node().Namespace
+	namespace, unread := c.Node().Namespace, len(r.unread)
 	why := ""
 	switch {
 	case c.Type == inspect.QuotaExceeded && c.Refers != nil:
@@ -125,12 +132,10 @@ func (r *situationReader) allowsNow(ctx context.Context, c *Cause) {
 			why = "the namespace has no LimitRange any more"
 		}
 	}
-	if why != "" {
-		if r.allowed == nil {
-			r.allowed = map[refusalOf]string{}
-		}
-		r.allowed[refusalIn(c.Node(), &c.Cause)] = why
+	if r.refusals == nil {
+		r.refusals = map[refusalOf]refusalNow{}
 	}
+	r.refusals[refusalIn(c.Node(), &c.Cause)] = refusalNow{allowed: why, unread: len(r.unread) > unread}
 }
 
 // goneOr reads an object, and says that it does not exist any more, or what judge says of it.
@@ -188,11 +193,16 @@ func roomIn(quota *corev1.ResourceQuota, refusal string) string {
 	return "ResourceQuota/" + quota.Name + " has room now, " + strings.Join(room, ", ")
 }
 
-// refusedBefore changes the cause that a write is refused by something that would allow it now: that was before.
+// refusedBefore changes the cause that a write is refused by something that would allow it now: that was before. It is
+// only likely if that could not be read.
 func (d *diagnoser) refusedBefore(n *ownertree.Node, c *inspect.Cause) {
-	why := d.allowed[refusalIn(n, c)]
+	now := d.refusals[refusalIn(n, c)]
+	why := now.allowed
 	if name, ok := webhookOf(c); ok && d.webhooks[name] != nil && d.webhooks[name].gone {
 		why = "there is no webhook " + name + " any more"
+	}
+	if now.unread && c.Certainty == inspect.Certain {
+		c.Certainty = inspect.Likely
 	}
 	switch {
 	case why == "":

@@ -52,10 +52,12 @@ type Situation struct {
 	// volumes are those that claims could be bound to, of claims for which none are made.
 	volumes map[*ownertree.Node][]*corev1.PersistentVolume
 	// scaled is the object with its autoscalers; webhooks, by name, are those that causes name, as of ReadRefusers, and
-	// allowed are refusals of what would be allowed now, with why.
+	// refusals are what is known of them at present.
 	scaled   []scaled
 	webhooks map[string]*webhook
-	allowed  map[refusalOf]string
+	refusals map[refusalOf]refusalNow
+	// podless are the workloads whose pods Services select, of which there are none.
+	podless map[*ownertree.Node]podless
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.
 	drained []protectedPod
 	// rollouts are the revisions of the workloads of pods that are explained; taints are those of all nodes, if one
@@ -101,9 +103,10 @@ func Read(
 		elsewhere: map[*ownertree.Node][]attachedElsewhere{},
 		volumes:   map[*ownertree.Node][]*corev1.PersistentVolume{},
 		rollouts:  map[*ownertree.Node]*rollout{},
+		podless:   map[*ownertree.Node]podless{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.podsBySelector, r.related, r.inFull, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
+		r.tree, r.podsBySelector, r.related, r.inFull, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
 		r.writesOf, r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
