@@ -67,8 +67,8 @@ func (d *diagnoser) mayExplain(n *ownertree.Node, r ownertree.Relation) bool {
 	case "Node":
 		return (to.Status.Status == inspect.Failed || to.Status.Status == inspect.Unknown) && !d.ended(n)
 	case "Pod": // selected by a Service, which needs one of them, or by a Deployment, which needs all
-		return isUnwell(status) && !(hasBackends(n) && d.someReady(n)) && !d.isReplaced(r.To) &&
-			!d.isOutdated(r.To)
+		enough := hasBackends(n) && d.someReady(n)
+		return isUnwell(status) && !enough && !d.isReplaced(r.To) && !d.isOutdated(r.To)
 	case "Service", "Ingress.networking.k8s.io":
 		return true
 	}

@@ -199,7 +199,8 @@ func podsDoNotExist(owner podless, selector map[string]string) inspect.Cause {
 		detail, text = detail+": it is scaled to 0", text+", spec.replicas is 0"
 	}
 	return inspect.Cause{
-		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: detail, Refers: &owner.Reference,
+		Type: NoEndpoints, Certainty: inspect.Certain, Weight: inspect.Specific, Detail: detail,
+		Refers: &owner.Reference,
 		Evidence: []inspect.Evidence{
 			{Source: inspect.FromField, Name: "spec.selector", Text: selectorText(selector)},
 			{Source: inspect.FromObject, Name: name, Text: text},

@@ -43,8 +43,8 @@ func compare(a, b *Cause) int {
 	)
 }
 
-// orderByShare orders those of the ranked causes that explain the same and tell of pods of one owner: by how many of the
-// pods that it lacks each explains. The others keep their places.
+// orderByShare orders those of the ranked causes that weigh the same and tell of pods of one owner: by how many of
+// the pods that it lacks each explains. The others keep their places.
 func (d *diagnoser) orderByShare(ranked []*Cause) {
 	type kind struct {
 		owner  *ownertree.Node
@@ -95,8 +95,8 @@ func (d *diagnoser) shareOf(c *Cause) (owner *ownertree.Node, share int) {
 		case "ReplicaSet", "ReplicationController", "StatefulSet":
 			return c.Node(), int(o.Count(1, "spec", "replicas") - o.Count(0, "status", "replicas"))
 		case "DaemonSet":
-			wanted, made := o.Count(0, "status", "desiredNumberScheduled"), o.Count(0, "status", "currentNumberScheduled")
-			return c.Node(), int(wanted - made)
+			wanted := o.Count(0, "status", "desiredNumberScheduled")
+			return c.Node(), int(wanted - o.Count(0, "status", "currentNumberScheduled"))
 		}
 	}
 	return nil, 0

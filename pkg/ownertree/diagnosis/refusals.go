@@ -59,8 +59,8 @@ func (s *Situation) ReadRefusers(ctx context.Context, reader *cluster.Reader, no
 // refusalOf identifies a refusal: what was refused is created in a namespace, and the words are those of the refusal.
 type refusalOf struct{ namespace, name, detail string }
 
-// refusalNow is what is known of a refusal at present: why it would be allowed, which may be empty, or that what refused
-// it could not be read.
+// refusalNow is what is known of a refusal at present: why it would be allowed, which may be empty, or that what
+// refused it could not be read.
 type refusalNow struct {
 	allowed string
 	unread  bool
@@ -170,7 +170,7 @@ func roomIn(quota *corev1.ResourceQuota, refusal string) string {
 		return ""
 	}
 	var room []string
-	for _, amount := range strings.Split(requested, ",") {
+	for amount := range strings.SplitSeq(requested, ",") {
 		name, text, _ := strings.Cut(amount, "=")
 		request, err := resource.ParseQuantity(text)
 		if err != nil {

@@ -130,8 +130,8 @@ func (o *rollout) text(path ...string) string {
 }
 
 // isOutdated reports whether a pod, or a ReplicaSet, is of an older revision than the latest of its Deployment or
-// DaemonSet, whose controller removes those that are not ready first: what is wrong with it is of the past. In a rollout
-// that is paused, or that waits for deletions, it counts.
+// DaemonSet, whose controller removes those that are not ready first: what is wrong with it is of the past. In a
+// rollout that is paused, or that waits for deletions, it counts.
 func (d *diagnoser) isOutdated(n *ownertree.Node) bool {
 	workload, owner := workloadOf(n)
 	if n.Kind.GroupKind().String() == "ReplicaSet.apps" {

@@ -106,7 +106,8 @@ func Read(
 		podless:   map[*ownertree.Node]podless{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.podsBySelector, r.related, r.inFull, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.evictions, r.leasesOf,
+		r.tree, r.podsBySelector, r.related, r.inFull, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers,
+		r.eventsOf, r.evictions, r.leasesOf,
 		r.writesOf, r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
@@ -166,8 +167,10 @@ func (r *situationReader) tree(ctx context.Context) error {
 
 // podsBySelector finds the pods of a Deployment by its selector, if its ReplicaSets may not be read.
 func (r *situationReader) podsBySelector(ctx context.Context) error {
-	isReplicaSets := func(i cluster.Incomplete) bool { return i.Group == appsv1.GroupName && i.Resource == "replicasets" }
-	if r.Asked.Kind.GroupKind().String() != "Deployment.apps" || !slices.ContainsFunc(r.graph.Incomplete(), isReplicaSets) {
+	unread := slices.ContainsFunc(r.graph.Incomplete(), func(i cluster.Incomplete) bool {
+		return i.Group == appsv1.GroupName && i.Resource == "replicasets"
+	})
+	if r.Asked.Kind.GroupKind().String() != "Deployment.apps" || !unread {
 		return nil
 	}
 	var deployment appsv1.Deployment
@@ -184,7 +187,8 @@ func (r *situationReader) podsBySelector(ctx context.Context) error {
 		owned := slices.ContainsFunc(n.Owners, func(o ownertree.Owner) bool { return o.Kind == "ReplicaSet" })
 		if isPod(n) && n.Namespace == r.Asked.Namespace && owned && selector.Matches(labels.Set(n.Labels)) {
 			pods = append(pods, n)
-			r.relations[r.Asked] = append(r.relations[r.Asked], ownertree.Relation{From: r.Asked, To: n, Type: "selects"})
+			selects := ownertree.Relation{From: r.Asked, To: n, Type: "selects"}
+			r.relations[r.Asked] = append(r.relations[r.Asked], selects)
 		}
 	}
 	r.branches = append(r.branches, r.graph.Tree(pods, ownertree.TreeOptions{Down: true})...)

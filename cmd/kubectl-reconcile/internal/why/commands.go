@@ -345,6 +345,9 @@ func (l *commandList) network(c *diagnosis.Cause, n *ownertree.Node) {
 			l.own(n.Namespace, "why %s", strings.ToLower(r.Kind)+"/"+r.Name)
 		}
 		l.look(n.Namespace, "get endpointslices -l %s", "kubernetes.io/service-name="+n.Name)
+		if r := c.Refers; r != nil && strings.HasSuffix(c.Detail, "scaled to 0") {
+			l.change("if it is to run", r.Namespace, "scale %s --replicas=COUNT", strings.ToLower(r.Kind)+"/"+r.Name)
+		}
 	case diagnosis.PortMissing:
 		if c.Refers != nil {
 			l.look(c.Refers.Namespace, "get service %s", c.Refers.Name)
