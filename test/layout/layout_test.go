@@ -280,6 +280,7 @@ var edges = map[string][]string{
 		"pkg/inspect",
 		"pkg/inspect/cluster",
 		"pkg/inspect/fields",
+		"pkg/internal/untyped",
 		"pkg/ownertree",
 		"pkg/ownertree/treestatus",
 	},
