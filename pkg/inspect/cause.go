@@ -270,6 +270,8 @@ type Trial struct {
 	Refused []Evidence
 	// Accepted are writes that would be accepted: the controller has something to do, and may.
 	Accepted []Evidence
+	// Idle is that the controller was run to its end and writes nothing; nil if it was not, or does.
+	Idle *Evidence
 }
 
 // Writes are the last writes to the status of objects of a kind, which show whether their controller runs.

@@ -28,6 +28,8 @@ const (
 	PodNotStopped inspect.CauseType = "PodNotStopped"
 	// OldRevision: a pod of a StatefulSet does not have the latest template, and is not replaced as it is not ready.
 	OldRevision inspect.CauseType = "OldRevision"
+	// Stuck: its controller has to act on it, was tried, and writes nothing.
+	Stuck inspect.CauseType = "Stuck"
 )
 
 // Link is one object on the way from the object asked for to a cause.
@@ -187,6 +189,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 		out = append(out, d.scalingFights()...)
 	}
 	d.held(n, out)
+	d.stuck(n, status, out)
 	d.existsNow(out)
 	d.namesTaints(out)
 	if cause, isOld := d.oldRevision(n); isOld {

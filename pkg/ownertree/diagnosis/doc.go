@@ -8,7 +8,8 @@
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
 //     not exist (needs.go), Services and Ingresses without backends (network.go), and deletions that wait
 //     (deletion.go). It orders what is left when symptoms and repetitions have gone (rank.go).
-//   - Situation.ReadRefusers reads what the causes say to refuse writes, as it is now (refusals.go, webhooks.go).
+//   - Situation.ReadRefusers reads what the causes say to refuse writes, as it is now (refusals.go, webhooks.go),
+//     and why a Deployment is stuck whose controller writes nothing when it is tried (stuck.go).
 //
 // If the reads leave the cause unsure, Situation.Unsure names the objects whose controllers should be run on a copy or
 // in dry run; what became of their writes is handed in as Situation.Trials, and Diagnose called again (unsure.go).

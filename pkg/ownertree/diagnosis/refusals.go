@@ -28,8 +28,8 @@ const triesAgain = "its controller tries again, later each time"
 var enforced = regexp.MustCompile(`violates PodSecurity "(\w+):`)
 
 // ReadRefusers reads what the causes say to refuse writes, as it is now: webhooks, how they are configured and whether
-// what they call can answer, and whether quotas, policies and limit ranges would still refuse. It reads nothing if no
-// cause names any. What could not be read is added to Incomplete. Like setting Trials, it must come before the last
+// what they call can answer, and whether quotas, policies and limit ranges would still refuse; and why a Deployment is
+// stuck. It reads nothing if no cause is of these. What could not be read is added to Incomplete. Like setting Trials, it must come before the last
 // Diagnose, and not while another method is called; the error is not nil only if ctx has ended.
 func (s *Situation) ReadRefusers(ctx context.Context, reader *cluster.Reader, now time.Time) error {
 	var names []string
@@ -39,6 +39,7 @@ func (s *Situation) ReadRefusers(ctx context.Context, reader *cluster.Reader, no
 			names = append(names, name)
 		}
 		r.allowsNow(ctx, c)
+		r.misscaledOf(ctx, c)
 	}
 	if len(names) > 0 {
 		s.webhooks = map[string]*webhook{}

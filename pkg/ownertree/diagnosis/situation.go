@@ -56,6 +56,8 @@ type Situation struct {
 	scaled   []scaled
 	webhooks map[string]*webhook
 	refusals map[refusalOf]refusalNow
+	// misscaled keeps a Deployment from its rollout; nil if none was found.
+	misscaled *misscaled
 	// podless are the workloads whose pods Services select, of which there are none.
 	podless map[*ownertree.Node]podless
 	// drained are the pods on a node that is being emptied, which budgets protect from eviction.

@@ -161,7 +161,19 @@ func (p *player) resource(t *testing.T, target string) (dynamic.ResourceInterfac
 		t.Fatal(err)
 	}
 	if kind.Namespaced {
-		return p.stage.client.Resource(kind.GVR()).Namespace(p.namespace), name
+		resource := p.stage.client.Resource(kind.GVR()).Namespace(p.namespace)
+		if prefix, ok := strings.CutSuffix(name, "*"); ok {
+			all, err := resource.List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, obj := range all.Items {
+				if strings.HasPrefix(obj.GetName(), prefix) {
+					name = obj.GetName()
+				}
+			}
+		}
+		return resource, name
 	}
 	return p.stage.client.Resource(kind.GVR()), name
 }

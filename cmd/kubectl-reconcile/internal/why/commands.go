@@ -85,6 +85,12 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 		l.refused(c, n)
 	case inspect.GenerationNotSeen, inspect.NoStatus:
 		l.controller(c, n)
+	case diagnosis.Stuck:
+		l.look(n.Namespace, "describe %s", typeName(n))
+		if r := c.Refers; r != nil {
+			l.change("its controller writes it anew", n.Namespace, "annotate replicaset %s %s", r.Name,
+				diagnosis.DesiredReplicas+"-")
+		}
 	case inspect.Finalizer, diagnosis.DependentsRemain, diagnosis.PodNotStopped, inspect.NamespaceContent,
 		diagnosis.DanglingOwner:
 		l.deletion(c, n)

@@ -286,7 +286,7 @@ func (p *player) await(t *testing.T) {
 		}
 		if problem == "" {
 			t.Log("\n" + text)
-			if len(p.Repair) > 0 && !p.beside {
+			if len(p.Repair) > 0 && !p.beside && *kubectl == "" {
 				p.repaired(ctx, t)
 				return
 			}

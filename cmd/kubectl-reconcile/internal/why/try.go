@@ -195,8 +195,12 @@ func evidenceOf(a trial.Attempt) inspect.Trial {
 			out.Refused = append(out.Refused, by(what+" is refused: "+w.Message))
 		}
 	}
-	if a.Error != "" {
+	switch {
+	case a.Error != "":
 		out.Refused = append(out.Refused, by("it fails: "+a.Error))
+	case a.Done && !a.Unanswered && len(a.Writes) == 0:
+		idle := by("it writes nothing")
+		out.Idle = &idle
 	}
 	return out
 }
