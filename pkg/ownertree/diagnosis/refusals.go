@@ -29,8 +29,9 @@ var enforced = regexp.MustCompile(`violates PodSecurity "(\w+):`)
 
 // ReadRefusers reads what the causes say to refuse writes, as it is now: webhooks, how they are configured and whether
 // what they call can answer, and whether quotas, policies and limit ranges would still refuse; and why a Deployment is
-// stuck. It reads nothing if no cause is of these. What could not be read is added to Incomplete. Like setting Trials, it must come before the last
-// Diagnose, and not while another method is called; the error is not nil only if ctx has ended.
+// stuck. It reads nothing if no cause is of these. What could not be read is added to Incomplete. Like setting Trials,
+// it must come before the last Diagnose, and not while another method is called; the error is not nil only if ctx has
+// ended.
 func (s *Situation) ReadRefusers(ctx context.Context, reader *cluster.Reader, now time.Time) error {
 	var names []string
 	r := &situationReader{Situation: s, reader: reader, now: now, unread: s.Incomplete}
