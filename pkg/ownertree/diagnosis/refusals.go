@@ -78,25 +78,8 @@ func refusalIn(n *ownertree.Node, c *inspect.Cause) refusalOf {
 
 // allowsNow finds out whether what has refused a write would allow it now, and notes why.
 func (r *situationReader) allowsNow(ctx context.Context, c *Cause) {
-	namespace, unread := c.Node().Namespace, len(r.unread)
-	why := ""
+	unread, why := len(r.unread), ""
 	switch {
-	case c.Type == inspect.QuotaExceeded && c.Refers != nil:
-		kind := r.kind("", "ResourceQuota")
-		if kind == nil {
-			return
-		}
-		why = r.goneOr(ctx, *kind, namespace, c.Refers.Name, func(obj *unstructured.Unstructured) string {
-			var quota corev1.ResourceQuota
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &quota) != nil {
-				return ""
-			}
-			return roomIn(&quota, c.Detail)
-		})
-	case c.Type == inspect.AdmissionDenied && c.Refers != nil && c.Refers.Kind == "ValidatingAdmissionPolicy":
-		if kind := r.kind(admissionv1.GroupName, c.Refers.Kind); kind != nil {
-			why = r.goneOr(ctx, *kind, "", c.Refers.Name, func(*unstructured.Unstructured) string { return "" })
-		}
 	case c.Type == inspect.MissingObject && c.Refers != nil && c.Refers.Namespace == "":
 		kind := r.kind(c.Refers.Group, c.Refers.Kind)
 		if kind == nil || kind.Namespaced {
@@ -105,34 +88,10 @@ func (r *situationReader) allowsNow(ctx context.Context, c *Cause) {
 		if _, err := r.reader.Metadata(ctx, *kind, "", c.Refers.Name); err == nil {
 			why = "it exists"
 		}
-	case c.Type == inspect.AdmissionDenied && enforced.MatchString(c.Detail):
-		kind, level := r.kind("", "Namespace"), enforced.FindStringSubmatch(c.Detail)[1]
-		if kind == nil {
-			return
-		}
-		why = r.goneOr(ctx, *kind, "", namespace, func(obj *unstructured.Unstructured) string {
-			if obj.GetLabels()[podsecurity.EnforceLevelLabel] == level {
-				return ""
-			}
-			return "namespace " + namespace + " does not enforce " + level + " any more"
-		})
-	case c.Type == inspect.LimitRangeViolated:
-		kind := r.kind("", "LimitRange")
-		if kind == nil {
-			return
-		}
-		found := false
-		target := cluster.Target{Kind: *kind, Namespace: namespace}
-		err := r.reader.ListObjects(ctx, target, cluster.ListOptions{}, func(*unstructured.Unstructured) error {
-			found = true
-			return nil
-		})
-		switch {
-		case err != nil:
-			r.unread = append(r.unread, target.Incomplete(err))
-		case !found:
-			why = "the namespace has no LimitRange any more"
-		}
+	case c.Type.IsRefusal():
+		why = r.allowedBy(ctx, c)
+	default:
+		return
 	}
 	if r.refusals == nil {
 		r.refusals = map[refusalOf]refusalNow{}
@@ -140,16 +99,69 @@ func (r *situationReader) allowsNow(ctx context.Context, c *Cause) {
 	r.refusals[refusalIn(c.Node(), &c.Cause)] = refusalNow{allowed: why, unread: len(r.unread) > unread}
 }
 
+// allowedBy says why a write that was refused would be allowed now; empty if it would not, or that is not known.
+func (r *situationReader) allowedBy(ctx context.Context, c *Cause) string {
+	namespace := c.Node().Namespace
+	switch {
+	case c.Type == inspect.QuotaExceeded && c.Refers != nil:
+		refuses := func(obj *unstructured.Unstructured) string {
+			var quota corev1.ResourceQuota
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &quota) != nil {
+				return ""
+			}
+			return roomIn(&quota, c.Detail)
+		}
+		return r.goneOr(ctx, "", "ResourceQuota", namespace, c.Refers.Name, refuses)
+	case c.Type == inspect.AdmissionDenied && c.Refers != nil && c.Refers.Kind == "ValidatingAdmissionPolicy":
+		refuses := func(*unstructured.Unstructured) string { return "" }
+		return r.goneOr(ctx, admissionv1.GroupName, c.Refers.Kind, "", c.Refers.Name, refuses)
+	case c.Type == inspect.AdmissionDenied && enforced.MatchString(c.Detail):
+		level := enforced.FindStringSubmatch(c.Detail)[1]
+		return r.goneOr(ctx, "", "Namespace", "", namespace, func(obj *unstructured.Unstructured) string {
+			if obj.GetLabels()[podsecurity.EnforceLevelLabel] == level {
+				return ""
+			}
+			return "namespace " + namespace + " does not enforce " + level + " any more"
+		})
+	case c.Type == inspect.LimitRangeViolated:
+		return r.withoutLimitRange(ctx, namespace)
+	}
+	return ""
+}
+
+// withoutLimitRange says that a namespace has no LimitRange; empty if it has, or that is not known.
+func (r *situationReader) withoutLimitRange(ctx context.Context, namespace string) string {
+	kind := r.kind("", "LimitRange")
+	if kind == nil {
+		return ""
+	}
+	out := "the namespace has no LimitRange any more"
+	target := cluster.Target{Kind: *kind, Namespace: namespace}
+	err := r.reader.ListObjects(ctx, target, cluster.ListOptions{}, func(*unstructured.Unstructured) error {
+		out = ""
+		return nil
+	})
+	if err != nil {
+		r.unread = append(r.unread, target.Incomplete(err))
+		return ""
+	}
+	return out
+}
+
 // goneOr reads an object, and says that it does not exist any more, or what judge says of it.
 func (r *situationReader) goneOr(
-	ctx context.Context, kind cluster.Kind, namespace, name string, judge func(*unstructured.Unstructured) string,
+	ctx context.Context, group, kindName, namespace, name string, judge func(*unstructured.Unstructured) string,
 ) string {
-	obj, err := r.reader.Object(ctx, kind, namespace, name)
+	kind := r.kind(group, kindName)
+	if kind == nil {
+		return ""
+	}
+	obj, err := r.reader.Object(ctx, *kind, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("%s/%s does not exist any more", kind.Kind, name)
+		return fmt.Sprintf("%s/%s does not exist any more", kindName, name)
 	case err != nil:
-		r.unread = append(r.unread, cluster.Target{Kind: kind, Namespace: namespace}.Incomplete(err))
+		r.unread = append(r.unread, cluster.Target{Kind: *kind, Namespace: namespace}.Incomplete(err))
 		return ""
 	}
 	return judge(obj)

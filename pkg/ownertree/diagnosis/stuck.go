@@ -20,10 +20,10 @@ const DesiredReplicas = "deployment.kubernetes.io/desired-replicas"
 // stuck changes the cause that an object waits for its controller if that was tried and writes nothing: so it is stuck.
 // While a pod of it is being deleted, or has to be ready for longer, the controller waits for that.
 func (d *diagnoser) stuck(n *ownertree.Node, status *treestatus.StatusNode, own []inspect.Cause) {
-	idle := d.Trials[n.UID].Idle
+	idle, obj := d.Trials[n.UID].Idle, d.objects[n.UID]
 	isDeleting := func(c *treestatus.StatusNode) bool { return c.Branch.Node.Deleting != nil }
-	if idle == nil || slices.ContainsFunc(status.Children, isDeleting) ||
-		n.Kind.Kind != "Deployment" && untyped.Map(d.objects[n.UID].Object).Count(0, "spec", "minReadySeconds") > 0 {
+	if idle == nil || obj == nil || slices.ContainsFunc(status.Children, isDeleting) ||
+		n.Kind.Kind != "Deployment" && untyped.Map(obj.Object).Count(0, "spec", "minReadySeconds") > 0 {
 		return
 	}
 	for i := range own {

@@ -130,32 +130,32 @@ func ReplacesPods(kind schema.GroupKind) bool {
 	return kind.Group == "apps" || kind == schema.GroupKind{Kind: "ReplicationController"}
 }
 
-// If so many of the youngest pods have failed, created within so short a time, each new one does.
+// If so many of the youngest pods have ended, created within so short a time, each new one does.
 const (
-	again = 3
-	soon  = 10 * time.Minute
+	repeatedEnds   = 3
+	repeatedWithin = 10 * time.Minute
 )
 
 // markReplaced marks those of the pods below that have ended, if the owner makes another for each, and not each new one
-// fails.
+// ends, too.
 func (n *StatusNode) markReplaced() {
 	if !ReplacesPods(n.Branch.Node.Kind.GroupKind()) {
 		return
 	}
-	var last time.Time // when the youngest was created
+	var youngest time.Time
 	for _, c := range n.Children {
-		if created := c.Branch.Node.Created.Time; created.After(last) {
-			last = created
+		if created := c.Branch.Node.Created.Time; c.Branch.Node.Kind.Kind == "Pod" && created.After(youngest) {
+			youngest = created
 		}
 	}
-	failed := 0
+	ended := 0
 	for _, c := range n.Children {
-		if c.Facts.Ended && last.Sub(c.Branch.Node.Created.Time) < soon {
-			failed++
+		if c.Facts.Ended && youngest.Sub(c.Branch.Node.Created.Time) < repeatedWithin {
+			ended++
 		}
 	}
 	for _, c := range n.Children {
-		c.Replaced = c.Facts.Ended && failed < again
+		c.Replaced = c.Facts.Ended && ended < repeatedEnds
 	}
 }
 

@@ -3,7 +3,9 @@ package treestatus
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -110,6 +112,39 @@ func TestRollUp(t *testing.T) {
 			t.Errorf("%s: %s, own %d, severity %d, worst %d, cause %q of %d; want %s, own %d, severity %d, worst %d, cause %q of %d: %s", tt.name,
 				n.Status, n.OwnSeverity, n.Severity, n.WorstSeverity, cause, n.Causes,
 				tt.status, tt.own, tt.severity, tt.worst, tt.cause, tt.causes, tt.reason)
+		}
+	}
+}
+
+// TestReplaced: pods that have ended are replaced by their owner, unless each new one ends, and so explain nothing.
+func TestReplaced(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		reason, owner string
+		ages          []time.Duration // of pods that have ended
+		want          int             // how many are replaced
+	}{
+		{"one was evicted", "ReplicaSet", []time.Duration{time.Minute}, 1},
+		{"each new one ends", "ReplicaSet", []time.Duration{time.Second, time.Minute, 2 * time.Minute}, 0},
+		{"many were evicted long ago", "ReplicaSet", []time.Duration{time.Second, time.Hour, 2 * time.Hour, 3 * time.Hour}, 4},
+		{"a Job counts those that have failed", "Job", []time.Duration{time.Minute}, 0},
+	} {
+		owner := kindOf(tt.owner)
+		owner.Group = map[string]string{"ReplicaSet": "apps", "Job": "batch"}[tt.owner]
+		n := &StatusNode{Branch: &ownertree.Branch{Node: &ownertree.Node{Kind: owner}}}
+		for _, age := range tt.ages {
+			pod := &ownertree.Node{Kind: kindOf("Pod"), Created: metav1.NewTime(now.Add(-age))}
+			n.Children = append(n.Children, &StatusNode{Branch: &ownertree.Branch{Node: pod}, Facts: &Facts{Ended: true}})
+		}
+		n.markReplaced()
+		replaced := 0
+		for _, c := range n.Children {
+			if c.Replaced {
+				replaced++
+			}
+		}
+		if replaced != tt.want {
+			t.Errorf("%s: %d are replaced, want %d", tt.reason, replaced, tt.want)
 		}
 	}
 }
