@@ -58,18 +58,19 @@ func (r *run) judge(ev *event, timed bool) {
 // controller tries depends on how long it waits.
 func (k *keyState) isRefusedElse(ev *event) bool {
 	return slices.ContainsFunc(k.effects, func(other *event) bool {
-		return other != ev && other.refused != nil && (other.refused.made || !other.played) && other.verb == ev.verb &&
+		return other != ev && other.refused != nil && (other.made || !other.played) && other.verb == ev.verb &&
 			other.objectID().resource == ev.objectID().resource
 	})
 }
 
-// isPassing reports whether a status is one in between: another one follows soon, or a later one is what the object has
-// at this moment. r.mu must be held.
+// isPassing reports whether a status is one in between: another one follows soon, a later one is what the object has at
+// this moment, or a later one was made instead after an event that was recorded between: so the controller could not
+// make the first. r.mu must be held.
 func (r *run) isPassing(k *keyState, ev *event) bool {
 	current := contentText(contentOf(r.object(ev.objectID()).current, VerbUpdateStatus))
 	return slices.ContainsFunc(k.effects, func(later *event) bool {
 		return later != ev && !later.played && later.verb == VerbUpdateStatus && later.objectID() == ev.objectID() &&
-			(later.soonAfter(ev) || contentText(later.content) == current)
+			(later.soonAfter(ev) || later.made && r.newest > ev.position || contentText(later.content) == current)
 	})
 }
 
@@ -88,6 +89,7 @@ func (r *run) playEvent(ev *event) {
 	}
 	ev.played = true
 	r.played++
+	r.newest = max(r.newest, ev.position)
 	if ev.refused != nil {
 		return
 	}
@@ -183,7 +185,7 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if unknown := r.keys[keyID{w.controller, ""}]; unknown != nil && w.key != "" {
 		effects = slices.Concat(effects, unknown.effects)
 	}
-	found, ev := match(w, effects, r.moment, r.target)
+	found, ev := match(w, effects, r.moment, r.target, r.newest)
 	r.note("write of %s %s: %s %s %s, moment %d, outcome %d of %s", w.controller, w.key, w.verb, w.object.Resource,
 		w.object.Name, r.moment, found, ev)
 	if last := w.lastRefusal(effects); last != nil && (found != same || ev.refused == nil && ev != r.target) {
@@ -341,6 +343,7 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 			return conflict(refusedEarly) // the object is changed by another controller before
 		}
 	}
+	ev.made = true
 	for _, earlier := range slices.Clone(before) {
 		if earlier.effect != nil {
 			r.judge(earlier, false)
@@ -363,7 +366,6 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 	}
 	switch {
 	case ev.refused != nil:
-		ev.refused.made = true
 		return ev.refused.answer()
 	case w.verb == VerbDelete:
 		return answer{}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -79,6 +80,39 @@ func TestBehind(t *testing.T) {
 		r.judge(ev, false)
 		if got := time.Duration(r.result.Behind); got != late {
 			t.Errorf("%s late: behind by %s", late, got)
+		}
+	}
+}
+
+// TestStatusInstead: a status that was recorded seconds before another one is missing if the controller makes that
+// other one in its place, unless something recorded between them has been played before.
+func TestStatusInstead(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for newest, missing := range map[int]int{1: 1, 3: 0} {
+		id := keyID{"deployment", "shop/web"}
+		status := func(position, replicas int) *event {
+			return &event{
+				record: &replay.Record{
+					Type: replay.TypeModified, Namespace: "shop", Name: "web", Time: start.Add(time.Duration(position) * 2 * time.Second),
+					Object: fmt.Appendf(nil, `{"status":{"replicas":%d}}`, replicas),
+				},
+				stream: &replay.Stream{Group: "apps", Version: "v1", Resource: "deployments"}, position: position,
+				verb: VerbUpdateStatus, effect: &effect{controller: id.controller, key: id.key},
+				content: untyped.Map{"status": map[string]any{"replicas": int64(replicas)}},
+			}
+		}
+		first, second := status(2, 1), status(4, 2)
+		r := &run{
+			clock: clocktesting.NewFakeClock(start), result: &Result{}, timeline: newTimeline(start, start),
+			hiding: newHiding(replay.Header{}, nil), objects: map[objectID]*objectState{}, newest: newest,
+			keys:    map[keyID]*keyState{id: {effects: []*event{first, second}, ahead: map[string]int{}}},
+			deliver: func(*event, []byte) error { return nil },
+		}
+		r.object(first.objectID()).coming = []*event{first, second}
+		r.accept(&write{keyID: id, verb: VerbUpdateStatus, content: second.content}, second, false)
+		if got := r.keys[id].result; len(got.Missing) != missing || got.Same != 2-missing || r.err != nil {
+			t.Errorf("event %d has been played: %d missing and %d the same, error %v; want %d missing",
+				newest, len(got.Missing), got.Same, r.err, missing)
 		}
 	}
 }

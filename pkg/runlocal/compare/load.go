@@ -45,9 +45,9 @@ type event struct {
 	compared bool
 	// keys are the keys of a program that the object of the event belongs to; nil in runs of controllers.
 	keys []string
-	// played is set once the event is delivered; otherChoice if the controller deleted another object, which was as
-	// good.
-	played, otherChoice bool
+	// played is set once the event is delivered; made once a controller has made the write in the run, before that is
+	// played; otherChoice if the controller deleted another object, which was as good.
+	played, made, otherChoice bool
 }
 
 // String describes the event in tests.
@@ -248,10 +248,7 @@ func (l *recorded) postpone() bool {
 // reset makes all events those of another run.
 func (l *recorded) reset() {
 	for _, ev := range l.events {
-		ev.played, ev.otherChoice, ev.compared = false, false, false
-		if ev.refused != nil {
-			ev.refused.made = false
-		}
+		ev.played, ev.made, ev.otherChoice, ev.compared = false, false, false, false
 	}
 }
 

@@ -81,8 +81,8 @@ const (
 	unmatched outcome = iota
 	// same means that an effect shows the same.
 	same
-	// merged means that the next status shows something else, and that a later one is the same, or follows soon: what
-	// it shows depends on what the controller's caches had at the moment.
+	// merged means that the next status shows something else, and that a later one is the same, or follows soon, or
+	// follows what has been played before: what it shows depends on what the controller's caches had at the moment.
 	merged
 	// premature means that what the write does may come later, or that it would not have been made later.
 	premature
@@ -106,11 +106,11 @@ const (
 )
 
 // match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
-// that the recording has come to, if the moment is due.
+// that the recording has come to, if the moment is due, newest the position of the last event that was played.
 //
 // Of updates only the next counts, and of statuses that follow each other soon any. Of creations and deletions all
 // count that the key made one after the other, without other writes between: controllers send them at once.
-func match(w *write, effects []*event, when moment, target *event) (outcome, *event) {
+func match(w *write, effects []*event, when moment, target *event, newest int) (outcome, *event) {
 	like, run := w.candidates(effects)
 	if at := slices.IndexFunc(run, w.isSame); at >= 0 {
 		return same, run[at]
@@ -127,7 +127,7 @@ func match(w *write, effects []*event, when moment, target *event) (outcome, *ev
 		return unmatched, nil
 	case when == due && !slices.Contains(run, target), when == late && w.verb == VerbUpdateStatus:
 		return premature, nil
-	case w.verb == VerbUpdateStatus && len(like) > 1 && like[1].soonAfter(like[0]):
+	case w.verb == VerbUpdateStatus && len(like) > 1 && (like[1].soonAfter(like[0]) || newest > like[0].position):
 		return merged, like[0]
 	case w.verb == VerbDelete && when == due:
 		return otherChoice, target

@@ -37,7 +37,6 @@ type refusal struct {
 	code            int
 	reason, message string
 	prefix          string // of the name that was to be generated; empty for others
-	made            bool   // in the run
 }
 
 // generatedName returns the name that was generated for what was refused, which the message has; empty if it has none.
