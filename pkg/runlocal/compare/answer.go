@@ -344,11 +344,15 @@ func (r *run) accept(w *write, ev *event, later bool) answer {
 		}
 	}
 	ev.made = true
+	missing := len(r.key(w.keyID).result.Missing)
 	for _, earlier := range slices.Clone(before) {
 		if earlier.effect != nil {
 			r.judge(earlier, false)
 		}
 		r.playEvent(earlier)
+	}
+	if r.err == nil && r.session != nil && !r.timed && len(r.key(w.keyID).result.Missing) > missing {
+		r.err = errTimed // a timer may have ended by now that had not when the first was recorded
 	}
 	k := r.key(keyID{ev.effect.controller, ev.effect.key})
 	k.result.Same++

@@ -12,7 +12,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-// errTimed ends a run that skips pauses, because a controller has put off a key by a timer.
+// errTimed ends a run that skips pauses, because a controller has put off a key by a timer, or writes what a timer may
+// have led to: after a pause that was skipped it is up to a second later than in the recording.
 var errTimed = errors.New("a controller waits for a timer")
 
 // startTime is how long a session takes to start, at most, on a machine that is not very busy.
