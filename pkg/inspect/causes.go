@@ -136,7 +136,7 @@ func (f *causeFinder) generationNotSeen() {
 	case InSync, NotReported, Ahead:
 		return
 	}
-	if f.madeAgain() {
+	if f.madeAgain() || slices.ContainsFunc(f.conditions, Condition.isOfLatest) {
 		return
 	}
 	c := Cause{Type: GenerationNotSeen, Certainty: Likely, Weight: Specific, Detail: detail, Since: since}
@@ -164,7 +164,7 @@ func (f *causeFinder) generationNotSeen() {
 		c.Evidence = append(c.Evidence, k.evidence())
 	}
 	switch t := f.observed.Trial; {
-	case len(t.Refused) > 0:
+	case len(t.Refused) > 0 || f.failsNow():
 		c.Weight = Symptom // its controller would act on it, and cannot
 	case len(t.Accepted) > 0:
 		c.Detail += "; run from here it would act"
@@ -172,6 +172,17 @@ func (f *causeFinder) generationNotSeen() {
 	}
 	f.add(c)
 }
+
+// failsNow reports whether the controller of a custom resource has reported a moment ago that it cannot act on it.
+func (f *causeFinder) failsNow() bool {
+	return causeRules[f.group+"/"+f.kind] == nil && slices.ContainsFunc(f.events, func(e Event) bool {
+		return e.Type == "Warning" && f.observed.Now.Sub(e.Last.Time) < recently
+	})
+}
+
+// isOfLatest reports whether a condition says by itself that its controller has seen the latest change: Flux raises the
+// generation of the whole object only when that has succeeded.
+func (c Condition) isOfLatest() bool { return c.Generation != nil && c.Drift == InSync }
 
 // evident appends what a field shows to a cause.
 func (c *Cause) evident(path, text string, at *metav1.Time) {
@@ -193,19 +204,19 @@ func (l *Lease) evidence(now time.Time) Evidence {
 	return out
 }
 
-// queueLabel names the queue of what Kueue suspends and starts.
-const queueLabel = "kueue.x-k8s.io/queue-name"
+// QueueLabel names the queue of what Kueue suspends and starts.
+const QueueLabel = "kueue.x-k8s.io/queue-name"
 
 // paused is for an object that is suspended: by a field, which its user sets unless it is in a queue, or without one as
 // its status reports.
 func (f *causeFinder) paused(field string) {
 	c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: f.report.Reason}
-	if queue := f.Text("metadata", "labels", queueLabel); queue != "" && field == "spec.suspend" {
+	if queue := f.Text("metadata", "labels", QueueLabel); queue != "" && field == "spec.suspend" {
 		c.Type, c.Certainty, c.Detail = HeldByQueue, Likely, ""
 		c.Refers = &Reference{
 			Group: "kueue.x-k8s.io", Kind: "LocalQueue", Namespace: f.Text("metadata", "namespace"), Name: queue,
 		}
-		c.evident("metadata.labels["+queueLabel+"]", queue, nil)
+		c.evident("metadata.labels["+QueueLabel+"]", queue, nil)
 	}
 	if field != "" {
 		c.evident(field, f.report.Reason, nil)
@@ -373,6 +384,7 @@ func (f *causeFinder) customCauses() {
 		}
 		f.add(cause)
 	}
+	f.failureMessage()
 	if len(f.found) == 0 {
 		weight, kind := General, StateFailed
 		if f.report.Status.Status == InProgress {
@@ -395,6 +407,25 @@ func (f *causeFinder) customCauses() {
 		f.add(c)
 	}
 	f.warnings()
+}
+
+// failureMessage adds the failure that a status reports in a field beside its conditions, as machines of Cluster API do:
+// to the first that has no message.
+func (f *causeFinder) failureMessage() {
+	for _, field := range []string{"failureMessage", "errorMessage"} {
+		text := firstLine(f.Text("status", field))
+		if text == "" || slices.ContainsFunc(f.found, func(c Cause) bool { return strings.Contains(c.Detail, text) }) {
+			continue
+		}
+		at := slices.IndexFunc(f.found, func(c Cause) bool { return !strings.Contains(c.Detail, " ") })
+		if at < 0 {
+			f.add(Cause{Type: StateFailed, Certainty: Likely, Weight: General, Detail: text})
+			at = len(f.found) - 1
+		} else {
+			f.found[at].Detail = cutTo(withReason(f.found[at].Detail, text), maxDetailLength)
+		}
+		f.found[at].evident("status."+field, text, nil)
+	}
 }
 
 // isSummed reports whether a condition that is bad only sums up others that are: Programmed of a listener whose

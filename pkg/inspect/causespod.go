@@ -45,6 +45,16 @@ func (f *causeFinder) podCauses() {
 		c.evident("spec.readinessGates", gate, nil)
 		f.add(c)
 	}
+	if c := f.resize(); c.Status == "True" && len(f.found) == 0 {
+		cause := Cause{
+			Type: ConditionFailed, Certainty: Certain, Weight: General, Part: "condition " + c.Type,
+			Detail: reasonOf(c), Evidence: []Evidence{conditionEvidence(c)}, Since: c.Since,
+		}
+		if c.Reason == "" {
+			cause.Type, cause.Weight, cause.Detail = InProgressState, Symptom, c.Type
+		}
+		f.add(cause)
+	}
 	if len(f.found) == 0 {
 		f.add(Cause{Type: PodStarting, Certainty: f.whileStarting(), Weight: Symptom, Detail: f.report.Reason})
 	}
@@ -87,6 +97,9 @@ func (f *causeFinder) notScheduled() bool {
 		c := Cause{
 			Type: Unschedulable, Certainty: Certain, Weight: Specific, Detail: cmp.Or(message, scheduled.Reason),
 			Evidence: []Evidence{conditionEvidence(scheduled)}, Since: scheduled.Since,
+		}
+		if strings.Contains(message, "unbound immediate PersistentVolumeClaims") {
+			c.Certainty, c.Weight = Likely, General // because of a claim, which may not be readable
 		}
 		for _, reason := range []string{"NotTriggerScaleUp", "FailedScheduling"} {
 			if e, ok := f.events.with("", reason); ok && e.text() != scheduled.Message {
@@ -315,9 +328,17 @@ func timeAt(v untyped.Map, field string) *metav1.Time {
 
 // lastLine returns the last line of a text that is not blank: a program that fails says why at the end.
 func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range slices.Backward(lines) {
+		if i == 0 || !addsToError.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
+
+// addsToError matches lines that databases write after an error, to add to it.
+var addsToError = regexp.MustCompile(`^\s*(HINT|DETAIL|CONTEXT|STATEMENT|LOCATION):|\] (HINT|DETAIL|CONTEXT|STATEMENT):`)
 
 // containerStatus is what the kubelet reports of a container; nil if it does not.
 func (f *causeFinder) containerStatus(c Container) untyped.Map {

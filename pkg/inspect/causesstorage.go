@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,10 +34,21 @@ func (f *causeFinder) resizeFailures() {
 			})
 		}
 	}
+	c := f.condition("FileSystemResizePending")
+	if c.Status == "True" && c.Since != nil && f.observed.Now.Sub(c.Since.Time) > SeenWithin {
+		f.add(Cause{
+			Type: ResizeFailed, Certainty: Likely, Weight: Specific, Since: c.Since,
+			Detail:   "its file system has the old size until a pod that uses it is started",
+			Evidence: []Evidence{conditionEvidence(c)},
+		})
+	}
 	if f.report.NotReady() && len(f.found) == 0 {
 		f.counts()
 	}
 }
+
+// longProvisioning is after how long it is of note that a provisioner has made no volume, and has reported nothing.
+const longProvisioning = 5 * time.Minute
 
 // pendingClaim is for a claim without a volume, by the Events of the volume binder (pkg/controller/volume/events of
 // k8s.io/kubernetes) and of the external provisioner.
@@ -57,7 +69,13 @@ func (f *causeFinder) pendingClaim() {
 		case "WaitForFirstConsumer", "WaitForPodScheduled":
 			c.Type, c.Weight, c.Detail = WaitsForConsumer, Symptom, firstLine(e.text())
 		case "ExternalProvisioning":
-			c.Detail = firstLine(e.text())
+			if c.Detail == f.report.Reason { // it comes more often than the failures of who is waited for
+				c.Detail, c.Evidence = firstLine(e.text()), append(c.Evidence, e.evidence())
+				if e.Last.Sub(e.First.Time) > longProvisioning {
+					c.Weight = Specific
+				}
+			}
+			continue
 		default:
 			continue
 		}

@@ -69,6 +69,12 @@ func (f *causeFinder) statefulSetCauses() {
 		f.report.Status.Status != Terminating {
 		f.waitsForDeletion(shortfall(updated, want, "pods updated"))
 	}
+	if reason := f.heldByPartition(); reason != "" && f.report.Current() {
+		c := Cause{Type: Paused, Certainty: Certain, Weight: General, Detail: reason}
+		partition := f.Count(0, "spec", "updateStrategy", "rollingUpdate", "partition")
+		c.evident("spec.updateStrategy.rollingUpdate.partition", fmt.Sprint(partition), nil)
+		f.add(c)
+	}
 	if !f.report.NotReady() {
 		return
 	}
@@ -107,7 +113,7 @@ func (f *causeFinder) jobCauses() {
 		return
 	}
 	if most, set := f.Number("spec", "parallelism"); set && most == 0 {
-		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: "no pod may run"}
+		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: "no pod may run, as its parallelism is 0"}
 		c.evident("spec.parallelism", "0", nil)
 		f.add(c)
 	}
@@ -290,6 +296,10 @@ func (f *causeFinder) nodeCauses() {
 		if ready.Status != "" {
 			c.Evidence, c.Since = []Evidence{conditionEvidence(ready)}, ready.Since
 		}
+		f.add(c)
+	} else if f.report.Reason == notInitialized {
+		c := Cause{Type: NodeNotReady, Certainty: Certain, Weight: Specific, Detail: notInitialized}
+		c.evident("spec.taints", uninitializedTaint, nil)
 		f.add(c)
 	}
 	for _, c := range f.conditions {

@@ -2,8 +2,11 @@ package inspect
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 )
 
 // namespace is Terminating also by its phase; a namespace's finalizers are in its spec.
@@ -64,10 +67,26 @@ func (o subject) node() Status {
 		return s
 	}
 	s := o.degradedIfBad(o.base)
-	if s.Status == Current && o.Flag("spec", "unschedulable") {
+	switch {
+	case s.Status == Current && o.uninitialized():
+		return o.status(InProgress, notInitialized)
+	case s.Status == Current && o.Flag("spec", "unschedulable"):
 		return o.status(Suspended, "cordoned")
 	}
 	return s
+}
+
+// notInitialized is why nothing is scheduled to a node that has joined with an external cloud provider.
+const notInitialized = "no cloud controller manager has initialized it: taint " + uninitializedTaint
+
+// uninitializedTaint is TaintExternalCloudProvider of k8s.io/cloud-provider/api.
+const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// uninitialized reports whether a node waits for the cloud controller manager, which removes the taint.
+func (o subject) uninitialized() bool {
+	return slices.ContainsFunc(o.Maps("spec", "taints"), func(taint untyped.Map) bool {
+		return taint.Text("key") == uninitializedTaint
+	})
 }
 
 // neverReady reports whether the kubelet has reported since the node was created that it is not ready, for example

@@ -249,6 +249,12 @@ func TestJoiningNodes(t *testing.T) {
 			InProgress, "not ready since it joined: cni plugin not initialized", "",
 		},
 		{
+			"one that no cloud controller manager has initialized",
+			`{apiVersion: v1, kind: Node, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, spec: {taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, effect: NoSchedule}]},
+			  status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-02T03:04:14Z"}]}}`,
+			InProgress, "no cloud controller manager has initialized it: taint node.cloudprovider.kubernetes.io/uninitialized", "",
+		},
+		{
 			"one that was ready and is not any more",
 			`{apiVersion: v1, kind: Node, metadata: {creationTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [
 			  {type: Ready, status: "False", reason: KubeletNotReady, message: "cni plugin not initialized", lastTransitionTime: "2026-01-02T04:04:04Z"}]}}`,

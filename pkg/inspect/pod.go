@@ -158,10 +158,23 @@ func (o subject) pod() Status {
 		s.Message = "container " + c.Name + ": " + cmp.Or(c.Reason, "Error") + withSeparator(": ", c.Message)
 		return s
 	}
+	if c := o.resize(); c.Status == "True" && o.base.Status == Current {
+		return o.status(InProgress, c.Type+" "+reasonOf(c))
+	}
 	if o.base.Status == Current {
 		return o.base
 	}
 	return o.baseStatus(o.podWaitReason(containers))
+}
+
+// resize is the condition by which the kubelet reports that it cannot give the containers of a pod what its spec was
+// changed to request, or not yet (allocation_manager.go of k8s.io/kubernetes/pkg/kubelet/allocation); zero if there is
+// none.
+func (o subject) resize() Condition {
+	if c := o.condition("PodResizePending"); c.Status == "True" {
+		return c
+	}
+	return o.condition("PodResizeInProgress")
 }
 
 // podEnded reports whether the pod's phase is final.

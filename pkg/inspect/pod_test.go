@@ -26,6 +26,13 @@ func TestPod(t *testing.T) {
 			Current, "", "2/2",
 		},
 		{
+			"what its node cannot give it after a change of its resources",
+			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"},
+			  {type: PodResizePending, status: "True", reason: Infeasible, message: "Node didn't have enough capacity: cpu"}],
+			  containerStatuses: [{name: web, ready: true, started: true, state: {running: {}}}]}}`,
+			InProgress, "PodResizePending Infeasible: Node didn't have enough capacity: cpu", "1/1",
+		},
+		{
 			"a crash loop tells how it ends and how often it began",
 			`{apiVersion: v1, kind: Pod, spec: {nodeName: node-1, containers: [{name: web}]}, status: {phase: Running, conditions: [{type: Ready, status: "False"}],
 			  containerStatuses: [{name: web, restartCount: 5, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}}`,

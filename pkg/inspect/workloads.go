@@ -119,7 +119,22 @@ func (o subject) statefulSet() Status {
 	case want == 0:
 		return o.baseStatus("scaled to 0")
 	}
+	if reason := o.heldByPartition(); reason != "" {
+		return o.baseStatus(reason)
+	}
 	return o.base
+}
+
+// heldByPartition returns how many pods of a StatefulSet its partition keeps at the revision before; empty if none.
+func (o subject) heldByPartition() string {
+	want, updated := o.Count(1, "spec", "replicas"), o.Count(0, "status", "updatedReplicas")
+	if o.Count(0, "spec", "updateStrategy", "rollingUpdate", "partition") == 0 || !o.revisionsDiffer() {
+		return ""
+	}
+	if short := shortfall(updated, want, "pods updated"); short != "" {
+		return short + ", the others when its partition is lowered"
+	}
+	return ""
 }
 
 // notAvailable returns how many pods are available, if fewer than wanted: ready for minReadySeconds, which kstatus

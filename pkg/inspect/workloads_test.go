@@ -150,7 +150,7 @@ func TestStatefulSet(t *testing.T) {
 			"a partition leaves pods as they are",
 			`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, spec: {replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 2}}},
 			  status: {observedGeneration: 2, replicas: 3, readyReplicas: 3, availableReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`,
-			Current, "", "3/3",
+			Current, "1 of 3 pods updated, the others when its partition is lowered", "3/3",
 		},
 		{
 			"updated by hand, and all pods run: nothing happens until somebody deletes one",

@@ -135,6 +135,9 @@ func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
 // getPersistentVolumeClaimName of k8s.io/kubernetes/pkg/controller/statefulset/stateful_set_utils.go.
 func statefulSetReferences(s *appsv1.StatefulSet) []reference {
 	var out []reference
+	if s.Spec.ServiceName != "" {
+		out = append(out, core("Service", s.Namespace, s.Spec.ServiceName, "names its pods by", "names the pods of"))
+	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		ref := core("PersistentVolumeClaim", s.Namespace, "", "claims", "claimed by")
 		ref.match = &matcher{prefix: s.Spec.VolumeClaimTemplates[i].Name + "-" + s.Name + "-"}

@@ -77,6 +77,13 @@ func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 					r.value(field, o.fields[field], 0)
 				}
 			}
+			r.applied(o.fields)
+			if r.makesSecret() { // unless it has another name for it, it makes one of its own
+				r.out = append(r.out, reference{
+					relation: "makes", inverse: "made by", to: secretKind, namespace: o.Namespace, name: o.Name,
+					optional: true, mayMake: true,
+				})
+			}
 			return r.out
 		},
 	}
@@ -162,6 +169,8 @@ func (r *fieldReader) value(field string, value any, depth int) {
 		}
 		if word, ok := refersBy(field); ok {
 			r.ref(field, word, v)
+		} else if (field == "target" || field == "destination") && r.makesSecret() {
+			r.add(field, secretKind, "", "", textOf(v, "name"), madeOrNeeded)
 		} else if field == "dependsOn" && textOf(v, "kind") == "" {
 			own := schema.GroupKind{Group: r.group, Kind: r.kind}
 			r.add(field, own, "", textOf(v, "namespace"), textOf(v, "name"), guessed)
@@ -170,6 +179,11 @@ func (r *fieldReader) value(field string, value any, depth int) {
 			r.value(inner, v[inner], depth+1)
 		}
 	}
+}
+
+// makesSecret reports whether the object is of a kind that Secrets are made of, as ExternalSecrets are.
+func (r *fieldReader) makesSecret() bool {
+	return r.namespace != "" && strings.HasSuffix(r.kind, "Secret") && r.kind != "PushSecret"
 }
 
 // isManifest reports whether fields are those of an object, as one that is made of a template.
@@ -360,15 +374,21 @@ func newKindIndex(all []cluster.Kind) *kindIndex {
 	return out
 }
 
-// near is the kind called so in the group, or else in the core group; nil if there is none.
+// near is the kind called so in the group, or else in one that the group is a part of, or in the core group; nil if
+// there is none.
 func (i *kindIndex) near(word, group string) *cluster.Kind {
 	all := i.kinds[strings.ToLower(word)]
-	for _, wanted := range []string{group, ""} {
-		if at := slices.IndexFunc(all, func(k *cluster.Kind) bool { return k.Group == wanted }); at >= 0 {
+	for {
+		if at := slices.IndexFunc(all, func(k *cluster.Kind) bool { return k.Group == group }); at >= 0 {
 			return all[at]
 		}
+		if group == "" {
+			return nil
+		}
+		if _, group, _ = strings.Cut(group, "."); !strings.Contains(group, ".") {
+			group = ""
+		}
 	}
-	return nil
 }
 
 // likely is the nearest kind called so, or the only one; nil if there are several others.

@@ -20,6 +20,8 @@ type reference struct {
 	name      string
 	match     *matcher // selects several objects; nil if name names one
 	optional  bool
+	// applied is for an object that has applied the one that it names.
+	applied bool
 	// mayMake is for an object that may be what makes the one it names.
 	mayMake bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
@@ -30,6 +32,11 @@ type reference struct {
 
 // needed is Relation.Needed.
 func (r *reference) needed() bool { return !r.optional && !r.mayMake && r.match == nil && !r.backward }
+
+// makes reports whether the object that has the reference may be what makes a node.
+func (r *reference) makes(n *Node) bool {
+	return r.mayMake && r.to == n.Kind.GroupKind() && r.namespace == n.Namespace && r.name == n.Name
+}
 
 // allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.
 const allNamespaces = "*"
@@ -57,7 +64,7 @@ var relating = map[schema.GroupKind]referring{
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:     by(policyReferences, "Pod"),
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: by(autoscalerReferences, anyScaled),
 	{Group: "policy", Kind: "PodDisruptionBudget"}:          by(budgetReferences, "Pod"),
-	{Group: "apps", Kind: "StatefulSet"}:                    by(statefulSetReferences, "PersistentVolumeClaim"),
+	{Group: "apps", Kind: "StatefulSet"}:                    by(statefulSetReferences, "PersistentVolumeClaim", "Service"),
 	{Group: "", Kind: "Pod"}: by(podReferences,
 		"ConfigMap", "Secret", "ServiceAccount", "Node", "PersistentVolumeClaim",
 		"PriorityClass.scheduling.k8s.io", "RuntimeClass.node.k8s.io"),

@@ -3,6 +3,7 @@ package ownertree
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,8 +40,12 @@ type RelateOptions struct {
 	NeedsOnly bool
 	// Selected finds, with NeedsOnly, also what the nodes select: the pods of a Service.
 	Selected bool
-	// Guessed finds, with NeedsOnly, also custom resources that custom resources seem to name, if they exist.
+	// Guessed finds, with NeedsOnly, also custom resources that custom resources seem to name, and what these have
+	// applied, if they exist.
 	Guessed bool
+	// Makers finds, with NeedsOnly, also the custom resources in its namespace that name a Secret or a ConfigMap which
+	// is missing, as the one they make: the Certificate of a Secret. From is what is missing then.
+	Makers bool
 }
 
 // Relate finds what the nodes use and what uses them, and continues from there in the same direction: from the pods of
@@ -66,6 +71,7 @@ func (g *Graph) Relate(
 		r.source.read(ctx, step[uses], step[usedBy])
 		r.usesOf(ctx, step[uses])
 		r.usersOf(ctx, step[usedBy])
+		r.makersOf(ctx)
 	}
 	slices.SortFunc(r.found, Relation.compare)
 	return r.found, cluster.SortIncomplete(r.source.incomplete), context.Cause(ctx)
@@ -97,6 +103,7 @@ type relater struct {
 	seen     map[relationKey]bool
 	followed map[followKey]bool
 	next     map[direction][]*Node
+	lacking  []*Node // what is missing, and whose makers were not looked for yet
 }
 
 // follow adds nodes to continue from.
@@ -115,6 +122,11 @@ func (r *relater) follow(way direction, nodes []*Node) {
 // usesOf finds what the nodes use: what they name, and what names them as its user.
 func (r *relater) usesOf(ctx context.Context, nodes []*Node) {
 	r.named(ctx, nodes, false)
+	for _, n := range nodes {
+		for _, to := range r.source.labelledBy(n) {
+			r.add(n, target{node: to}, &reference{relation: "applies", inverse: "applied by", optional: true})
+		}
+	}
 	if !r.source.needsOnly {
 		r.naming(nodes, true)
 	}
@@ -215,11 +227,41 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 		Optional: ref.optional, Missing: to.missing, Unread: to.unread,
 		Needed: ref.needed(),
 	})
+	if r.source.makers && to.missing && ref.needed() && (ref.to == secretKind || ref.to == configMapKind) {
+		r.lacking = append(r.lacking, used)
+	}
 	if r.followed[followKey{from, uses}] && !r.source.stopsAt(used) {
 		r.follow(uses, []*Node{used})
 	}
 	if r.followed[followKey{used, usedBy}] && !r.source.stopsAt(from) && !stopsUsersAt(used) {
 		r.follow(usedBy, []*Node{from})
+	}
+}
+
+// ShouldMake is the Type of a relation to what should make an object of a kind and name that is missing.
+func ShouldMake(kind, name string) string { return "should make " + kind + "/" + name }
+
+// makersOf finds the custom resources that make what is missing, and continues from these.
+func (r *relater) makersOf(ctx context.Context) {
+	lacking := r.lacking
+	r.lacking = nil
+	for _, n := range lacking {
+		lists := map[list]bool{}
+		r.source.customLists(n, lists)
+		maps.DeleteFunc(lists, func(l list, _ bool) bool { return l.namespace != n.Namespace })
+		r.source.readLists(ctx, lists, nil)
+		var makers []*Node
+		for _, user := range r.source.users {
+			if slices.ContainsFunc(r.source.references[user], func(ref *reference) bool { return ref.makes(n) }) {
+				makers = append(makers, user)
+			}
+		}
+		for _, maker := range r.source.adopt(makers) {
+			r.found = append(r.found, Relation{
+				From: n, To: maker, Type: ShouldMake(n.Kind.Kind, n.Name), Inverse: "should be made by",
+			})
+			r.follow(uses, []*Node{maker})
+		}
 	}
 }
 

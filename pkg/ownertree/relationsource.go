@@ -20,9 +20,9 @@ type relationSource struct {
 	graph  *Graph
 	// asked are the nodes whose relations were asked for.
 	asked map[*Node]bool
-	// needsOnly, selected and guessed are RelateOptions.NeedsOnly, Selected and Guessed.
-	needsOnly, selected, guessed bool
-	named                        *kindIndex
+	// needsOnly, selected, guessed and makers are RelateOptions.NeedsOnly, Selected, Guessed and Makers.
+	needsOnly, selected, guessed, makers bool
+	named                                *kindIndex
 
 	mu         sync.Mutex // guards what follows, and the graph, while requests are under way
 	incomplete []cluster.Incomplete
@@ -48,7 +48,8 @@ func newRelationSource(reader *cluster.Reader, g *Graph, nodes []*Node, o Relate
 	}
 	return &relationSource{
 		reader: reader, graph: g, asked: asked, needsOnly: o.NeedsOnly, selected: o.Selected, guessed: o.Guessed,
-		named: newKindIndex(g.kinds.All()), builder: &builder{graph: g},
+		makers: o.Makers,
+		named:  newKindIndex(g.kinds.All()), builder: &builder{graph: g},
 		interned: map[reference]*reference{}, served: map[schema.GroupVersionKind]kindResult{},
 		references: map[*Node][]*reference{}, installed: map[*Node][]*reference{}, at: map[objectKey]*Node{},
 		listed:   map[list]bool{},
@@ -103,7 +104,7 @@ func (s *relationSource) referencesOf(n *Node) []*reference {
 func (s *relationSource) leavesOut(ref *reference) bool {
 	selects := s.selected && ref.match != nil && !ref.optional && !ref.backward
 	guessed := s.guessed && ref.optional && !ref.backward && ref.match == nil && ref.to != definition &&
-		isCustomGroup(ref.to.Group)
+		(ref.applied || isCustomGroup(ref.to.Group))
 	return s.needsOnly && !ref.needed() && !selects && !guessed
 }
 

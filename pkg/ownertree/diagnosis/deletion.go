@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +20,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -158,10 +160,14 @@ func (d *diagnoser) contents(namespace *ownertree.Node) bool {
 		if len(causes) > 0 {
 			stay++
 		}
+		chain := []Link{
+			{Node: namespace, Facts: d.facts.Of(namespace)}, {Node: n, Facts: facts, Relation: "contains"},
+		}
+		before := len(d.causes)
+		d.operator(chain)
+		d.explain(n, causes, d.causes[before:])
 		for _, c := range causes {
-			d.causes = append(d.causes, &Cause{Cause: c, severity: 3, Chain: []Link{
-				{Node: namespace, Facts: d.facts.Of(namespace)}, {Node: n, Facts: facts, Relation: "contains"},
-			}})
+			d.causes = append(d.causes, &Cause{Cause: c, severity: 3, Chain: chain})
 		}
 	}
 	return stay > 0
@@ -243,7 +249,53 @@ func (r *situationReader) evictions(ctx context.Context) error {
 			cmp.Compare(a.name, b.name),
 		)
 	})
+	r.unhealthyOf(ctx)
 	return nil
+}
+
+// unhealthyOf has pods explained, a few of each budget that allows no eviction, that are not ready: because of them it
+// allows none.
+func (r *situationReader) unhealthyOf(ctx context.Context) {
+	looked := map[*budget]bool{}
+	for _, p := range r.drained {
+		if p.other != nil || looked[p.budget] || len(r.explained) > mostExplained {
+			continue
+		}
+		looked[p.budget] = true
+		r.unready(ctx, r.Asked, p.budget.namespace, p.budget.selector,
+			"waits because of PodDisruptionBudget/"+p.budget.name+" for")
+	}
+}
+
+// unready has a few pods explained that a selector matches, and that are not ready.
+func (r *situationReader) unready(
+	ctx context.Context, from *ownertree.Node, namespace string, selector labels.Selector, relation string,
+) {
+	pods := r.kind("", "Pod")
+	if pods == nil {
+		return
+	}
+	found := 0
+	target := cluster.Target{Kind: *pods, Namespace: namespace}
+	selected := cluster.ListOptions{Labels: selector.String()}
+	err := r.reader.ListObjects(ctx, target, selected, func(pod *unstructured.Unstructured) error {
+		ready := slices.ContainsFunc(untyped.Map(pod.Object).Maps("status", "conditions"), func(c untyped.Map) bool {
+			return c.Text("type") == "Ready" && c.Text("status") == "True"
+		})
+		phase := corev1.PodPhase(untyped.Map(pod.Object).Text("status", "phase"))
+		if found == mostAlike || ready || phase == corev1.PodFailed || phase == corev1.PodSucceeded {
+			return nil
+		}
+		ref := ownertree.Ref{Kind: *pods, Namespace: pod.GetNamespace(), Name: pod.GetName()}
+		if n, err := r.graph.Get(ctx, r.reader, ref); err == nil { // it has not gone
+			found++
+			r.follow(ctx, from, n, relation)
+		}
+		return nil
+	})
+	if err != nil {
+		r.unread = append(r.unread, target.Incomplete(err))
+	}
 }
 
 // budgetOf reads a budget; nil if it cannot be read.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -154,14 +155,18 @@ func (d *diagnoser) visit(chain []Link) {
 	own := d.own(n, status)
 	var below []*Cause
 	before := len(d.causes)
-	if d.descends(status) {
-		for _, child := range d.dependents(status) {
+	if d.descends(status) || isHeld(own) {
+		for _, child := range d.dependents(status, own) {
 			d.visit(append(slices.Clip(chain), Link{Node: child.Branch.Node, Facts: child.Facts}))
 		}
 	}
 	own = append(own, d.uses(n, status, chain, own)...)
+	d.operator(chain)
 	below = d.causes[before:]
 	d.explain(n, own, below)
+	if len(below) == 0 {
+		d.readyBelow(status, own)
+	}
 	for _, c := range own {
 		d.causes = append(d.causes, &Cause{
 			Cause: c, Chain: slices.Clone(chain), severity: max(status.Severity, status.OwnSeverity),
@@ -287,16 +292,23 @@ func (d *diagnoser) changedJustNow(f *treestatus.Facts) bool {
 }
 
 // dependents returns what is wrong among the objects that a node owns. Of the Jobs of a CronJob only the last counts,
-// and of an object that is Current itself only what is Degraded or worse.
-func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNode {
+// of what is a revision only the latest, and of an object that is Current itself only what is Degraded or worse, unless
+// it waits for a Job to end.
+func (d *diagnoser) dependents(n *treestatus.StatusNode, own []inspect.Cause) []*treestatus.StatusNode {
 	least := treestatus.SeverityNormal + 1
-	if n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() {
+	waits := isHeld(own) ||
+		slices.ContainsFunc(own, func(c inspect.Cause) bool { return c.Type == inspect.JobStillActive })
+	if n.OwnSeverity <= treestatus.SeverityNormal && !n.Facts.Drifted() && !waits {
 		least = treestatus.SeverityDegraded
 	}
 	children := n.Children
 	if n.Branch.Node.Kind.GroupKind().String() == "CronJob.batch" {
 		children = lastCreated(children)
 	}
+	if isHeld(own) {
+		children = belowWorkloads(children)
+	}
+	children = withoutOldRevisions(children)
 	var out []*treestatus.StatusNode
 	for _, c := range children {
 		if c.WorstSeverity >= least && c.Branch.Relation == "" && !c.Branch.Cycle && !c.Replaced &&
@@ -307,11 +319,28 @@ func (d *diagnoser) dependents(n *treestatus.StatusNode) []*treestatus.StatusNod
 	return out
 }
 
+// withoutOldRevisions leaves out those of the nodes whose kind is called a revision, and of which there is a younger one:
+// a Revision of a Configuration.
+func withoutOldRevisions(nodes []*treestatus.StatusNode) []*treestatus.StatusNode {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *treestatus.StatusNode) bool {
+		kind := n.Branch.Node.Kind
+		return strings.HasSuffix(kind.Kind, "Revision") && slices.ContainsFunc(nodes, func(o *treestatus.StatusNode) bool {
+			return o.Branch.Node.Kind == kind && isOlder(n, o)
+		})
+	})
+}
+
+// isOlder reports whether a node was created before another one; in the same second, names that count up tell.
+func isOlder(a, b *treestatus.StatusNode) bool {
+	x, y := a.Branch.Node, b.Branch.Node
+	return cmp.Or(x.Created.Compare(y.Created.Time), cmp.Compare(x.Name, y.Name)) < 0
+}
+
 // lastCreated returns the youngest of the nodes.
 func lastCreated(nodes []*treestatus.StatusNode) []*treestatus.StatusNode {
 	var last *treestatus.StatusNode
 	for _, n := range nodes {
-		if last == nil || last.Branch.Node.Created.Before(&n.Branch.Node.Created) {
+		if last == nil || isOlder(last, n) {
 			last = n
 		}
 	}
@@ -326,6 +355,59 @@ func reportsInWords(c *inspect.Cause) bool {
 	return c.Type == inspect.ConditionFailed || c.Type == inspect.StateFailed || c.Type == inspect.WarningReported
 }
 
+// isExplained reports whether a cause was found of a node, or of what it owns or uses, that is more than a symptom.
+func (d *diagnoser) isExplained(n *ownertree.Node) bool {
+	return slices.ContainsFunc(d.causes, func(c *Cause) bool {
+		return c.Weight > inspect.Symptom && slices.ContainsFunc(c.Chain, func(l Link) bool { return l.Node == n })
+	})
+}
+
+// isMadeBy reports whether a cause was found of what should make an object that a node lacks.
+func (d *diagnoser) isMadeBy(n *ownertree.Node, missing *inspect.Reference) bool {
+	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
+		return r.Missing && r.To.Kind.Kind == missing.Kind && r.To.Name == missing.Name &&
+			slices.ContainsFunc(d.relations[r.To], func(maker ownertree.Relation) bool { return d.isExplained(maker.To) })
+	})
+}
+
+// waitsForClaim reports whether a cause was found of a claim that a pod uses.
+func (d *diagnoser) waitsForClaim(n *ownertree.Node) bool {
+	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
+		return r.To.Kind.Kind == "PersistentVolumeClaim" && d.isExplained(r.To)
+	})
+}
+
+// sameTail reports whether what two objects report ends with the same error, which one of them has from the other.
+func sameTail(a, b string) bool {
+	tail := a[strings.LastIndex(a, ": ")+1:]
+	return strings.Contains(strings.TrimSpace(tail), " ") && strings.HasSuffix(b, tail)
+}
+
+// readyBelow says of a custom resource that is being worked on, and of which no more is known than what it reports, that
+// all that it owns is as requested: its controller may not have been told.
+func (d *diagnoser) readyBelow(n *treestatus.StatusNode, own []inspect.Cause) {
+	if isBuiltIn(n.Branch.Node.Kind) || n.Facts.Status.Status != inspect.InProgress || n.WorstSeverity > n.Severity {
+		return
+	}
+	var ready []inspect.Evidence
+	for _, c := range n.Children {
+		if c.Branch.Relation == "" && c.Facts.Current() && c.Facts.Ready != "" && len(ready) < mostAlike {
+			ready = append(ready, inspect.Evidence{
+				Source: inspect.FromObject, Name: c.Branch.Node.Kind.Kind + "/" + c.Branch.Node.Name,
+				Text: "is as its spec requests (" + c.Facts.Ready + " ready), of which its controller may not be told",
+			})
+		}
+	}
+	for i := range own {
+		if reportsInWords(&own[i]) && len(ready) > 0 {
+			own[i].Evidence = append(own[i].Evidence, ready...)
+			if own[i].Certainty == inspect.Certain {
+				own[i].Certainty = inspect.Likely
+			}
+		}
+	}
+}
+
 // explain makes symptoms of those causes of an object that others explain: its own, or those found below it.
 func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cause) {
 	found := func(types ...inspect.CauseType) bool {
@@ -333,19 +415,29 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 		return slices.ContainsFunc(own, is) || slices.ContainsFunc(below, func(c *Cause) bool { return is(c.Cause) })
 	}
 	volumes := found(inspect.ProvisioningFailed, inspect.VolumeLost, inspect.VolumeNotBound, inspect.MissingObject)
+	unbound := d.waitsForClaim(n)
 	attached := slices.ContainsFunc(below, func(c *Cause) bool { return c.Type == inspect.VolumeNotAttached })
 	missing := found(inspect.MissingObject, inspect.MissingKey)
 	for i := range own {
 		c := &own[i]
 		if slices.ContainsFunc(below, func(b *Cause) bool {
 			return b.Type == c.Type && referenceText(b.Refers) == referenceText(c.Refers) && b.Weight >= c.Weight &&
-				(c.Refers != nil || !reportsInWords(c) || strings.Contains(c.Detail, b.Detail))
+				(c.Refers != nil || !reportsInWords(c) || strings.Contains(c.Detail, b.Detail) ||
+					sameTail(c.Detail, b.Detail))
 		}) {
 			c.Weight = inspect.Symptom // an owner repeats what the object below reports
 		}
 		switch c.Type { //nolint:exhaustive // the others stand for themselves
+		case inspect.MissingObject:
+			if d.isMadeBy(n, c.Refers) {
+				c.Weight = inspect.Symptom
+			}
+		case inspect.HeldByQueue, inspect.NoStatus, inspect.Finalizer:
+			if slices.ContainsFunc(below, func(b *Cause) bool { return b.Weight > inspect.Symptom }) {
+				c.Weight = min(c.Weight, inspect.General)
+			}
 		case inspect.Unschedulable:
-			if volumes && strings.Contains(strings.ToLower(c.Detail), "volume") {
+			if (volumes || unbound) && strings.Contains(strings.ToLower(c.Detail), "volume") {
 				c.Weight = inspect.Symptom
 			}
 		case inspect.VolumeNotMounted, inspect.ContainerNotStarted:
@@ -375,6 +467,10 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 		case inspect.GenerationNotSeen:
 			if c.Certainty == inspect.Possible && n == d.Asked && (len(below) > 0 || len(own) > 1) {
 				c.Weight = inspect.Symptom
+			} else if slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
+				return r.Type == runBy && d.isExplained(r.To)
+			}) {
+				c.Weight = inspect.General
 			}
 		}
 	}

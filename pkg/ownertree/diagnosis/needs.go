@@ -17,7 +17,7 @@ import (
 func (d *diagnoser) uses(
 	n *ownertree.Node, status *treestatus.StatusNode, chain []Link, own []inspect.Cause,
 ) []inspect.Cause {
-	if !d.looksAtUses(n, status) {
+	if !d.looksAtUses(n, status) && !isHeld(own) {
 		return nil
 	}
 	var out []inspect.Cause
@@ -28,7 +28,11 @@ func (d *diagnoser) uses(
 		case static && r.Missing && r.To.Kind.Kind == "StorageClass":
 		case r.Missing && r.Needed && d.facts.NeedsNow(r, d.objects[n.UID]):
 			out = append(out, missing(r))
-		case r.Missing || r.Unread || r.To.UID == "":
+			for _, maker := range d.relations[r.To] {
+				d.visit(append(slices.Clip(chain),
+					Link{Node: maker.To, Facts: d.facts.Of(maker.To), Relation: maker.Type}))
+			}
+		case r.Missing || r.Unread || r.To.UID == "" || r.Type == runBy:
 		case d.mayExplain(n, r):
 			to := d.facts.Of(r.To)
 			d.visit(append(slices.Clip(chain), Link{Node: r.To, Facts: to, Relation: r.Type}))
@@ -39,7 +43,11 @@ func (d *diagnoser) uses(
 
 // looksAtUses reports whether what the object uses may be wrong: it is not well, or its status says nothing of that.
 func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode) bool {
-	return isUnwell(status) || hasBackends(n) || n.Kind.Kind == "CustomResourceDefinition"
+	switch n.Kind.GroupKind().String() {
+	case "CustomResourceDefinition.apiextensions.k8s.io", "StatefulSet.apps", "Node":
+		return true
+	}
+	return isUnwell(status) || hasBackends(n)
 }
 
 // missing is the cause that what a relation leads to does not exist.

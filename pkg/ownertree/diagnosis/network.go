@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -41,7 +40,7 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 	endpoints := d.endpointSlices(n)
 	if len(s.Spec.Selector) == 0 {
 		if len(endpoints) > 0 || d.hasEndpoints(n) || len(s.Spec.Ports) == 0 {
-			return nil
+			return d.podsGone(endpoints)
 		}
 		return []inspect.Cause{{
 			Type: NoEndpoints, Certainty: inspect.Likely, Weight: inspect.Specific,
@@ -126,9 +125,9 @@ func revisionOf(pod *ownertree.Node) revision {
 }
 
 // endpointSlices are those of a Service.
-func (d *diagnoser) endpointSlices(n *ownertree.Node) []*ownertree.Node {
+func (s *Situation) endpointSlices(n *ownertree.Node) []*ownertree.Node {
 	var out []*ownertree.Node
-	for _, other := range d.graph.Nodes() {
+	for _, other := range s.graph.Nodes() {
 		if other.Kind.Kind == "EndpointSlice" && other.Namespace == n.Namespace &&
 			other.Labels[discoveryv1.LabelServiceName] == n.Name {
 			out = append(out, other)
@@ -253,68 +252,6 @@ func selectorText(selector map[string]string) string {
 		out = append(out, key+"="+selector[key])
 	}
 	return strings.Join(out, ",")
-}
-
-// missingPorts are the named target ports of a Service that no container of its ready pods has. It is certain if a pod
-// of each of their revisions was read.
-func (d *diagnoser) missingPorts(s *corev1.Service, ready []*ownertree.Node) []inspect.Cause {
-	var first *ownertree.Node // of those that were read
-	var all, ofFirst []string
-	known := map[revision]bool{}
-	for _, n := range ready {
-		var pod corev1.Pod
-		if !d.typed(n, &pod) {
-			continue
-		}
-		known[revisionOf(n)] = true
-		names := portNames(&pod)
-		all = append(all, names...)
-		if first == nil {
-			first, ofFirst = n, names
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	certainty := inspect.Certain
-	if slices.ContainsFunc(ready, func(n *ownertree.Node) bool { return !known[revisionOf(n)] }) {
-		certainty = inspect.Likely
-	}
-	text := "has no named port"
-	if len(ofFirst) > 0 {
-		text = "has the ports " + strings.Join(ofFirst, ", ")
-	}
-	var out []inspect.Cause
-	for _, port := range s.Spec.Ports {
-		if port.TargetPort.Type != intstr.String || slices.Contains(all, port.TargetPort.StrVal) {
-			continue
-		}
-		field := fmt.Sprintf("spec.ports[port=%d].targetPort", port.Port)
-		out = append(out, inspect.Cause{
-			Type: PortMissing, Certainty: certainty, Weight: inspect.Specific,
-			Part: "port " + cmp.Or(port.Name, fmt.Sprint(port.Port)), Detail: port.TargetPort.StrVal,
-			Evidence: []inspect.Evidence{
-				{Source: inspect.FromField, Name: field, Text: port.TargetPort.StrVal},
-				{Source: inspect.FromObject, Name: "Pod/" + first.Name, Text: text},
-			},
-		})
-	}
-	return out
-}
-
-// portNames are the names of the ports of a pod.
-func portNames(pod *corev1.Pod) []string {
-	var out []string
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			for _, port := range containers[i].Ports {
-				if port.Name != "" {
-					out = append(out, port.Name)
-				}
-			}
-		}
-	}
-	return out
 }
 
 // ingress returns backends of an Ingress whose port its Service does not have. That the Service does not exist is found

@@ -70,20 +70,34 @@ func (d *diagnoser) orderByShare(ranked []*Cause) {
 	}
 }
 
-// shareOf returns the owner of the pods that a cause tells of, and how many of those that it lacks the cause explains:
-// the pods that show it, or that use what does, or if it is that none can be made, those that are missing. The owner is
-// nil if a cause tells of no pods.
+// shareOf returns the owner of the pods that a cause tells of, or the Service that selects them, and how many of those
+// that it lacks the cause explains: the pods that show it, or that use what does, or if it is that none can be made,
+// those that are missing. The owner is nil if a cause tells of no pods.
 func (d *diagnoser) shareOf(c *Cause) (owner *ownertree.Node, share int) {
 	for i, link := range c.Chain {
-		if owner = controllerOf(link.Node); i == 0 || !isPod(link.Node) || owner == nil || d.nodes[owner] == nil {
+		if i == 0 || !isPod(link.Node) {
 			continue
+		}
+		owner = controllerOf(link.Node)
+		var pods []*ownertree.Node
+		switch before := c.Chain[i-1].Node; {
+		case hasBackends(before):
+			owner, pods = before, d.selected(before)
+		case owner == nil || d.nodes[owner] == nil:
+			continue
+		default:
+			for _, n := range d.nodes[owner].Children {
+				pods = append(pods, n.Branch.Node)
+			}
 		}
 		if link.Node == c.Node() {
 			return owner, 1 + len(c.Others)
 		}
-		uses := func(r ownertree.Relation) bool { return r.To == c.Chain[i+1].Node }
-		for _, n := range d.nodes[owner].Children {
-			if slices.ContainsFunc(d.relations[n.Branch.Node], uses) {
+		uses := func(r ownertree.Relation) bool {
+			return r.To == c.Chain[i+1].Node || slices.Contains(c.Others, r.To)
+		}
+		for _, n := range pods {
+			if slices.ContainsFunc(d.relations[n], uses) {
 				share++
 			}
 		}
@@ -102,6 +116,10 @@ func (d *diagnoser) shareOf(c *Cause) (owner *ownertree.Node, share int) {
 	return nil, 0
 }
 
+// waits matches what is reported by an object that waits for another one.
+var waits = regexp.MustCompile(`(?i)\b(waiting for|waits for|may not yet be ready|not ready yet|not yet ready|` +
+	`DependencyNotReady|cannot resolve references|Creating$)`)
+
 var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 1, inspect.Possible: 2}
 
 // precedence orders types: first what keeps a controller from acting at all, last what its user has chosen.
@@ -116,6 +134,10 @@ func precedence(c *Cause) int {
 		return 0
 	case inspect.Paused, inspect.HeldByQueue:
 		return 2
+	case inspect.ConditionFailed, inspect.StateFailed:
+		if waits.MatchString(c.Detail) {
+			return 3 // for what another object reports, or has not made yet
+		}
 	case inspect.PodsNotReady, inspect.PodsNotMade:
 		return 4
 	case inspect.MetricsUnavailable:

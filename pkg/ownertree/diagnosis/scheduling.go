@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -102,60 +101,4 @@ func (d *diagnoser) namesTaints(own []inspect.Cause) {
 			})
 		}
 	}
-}
-
-// held completes the causes of an object that a queue holds by what its Workload reports, which Kueue makes for it.
-func (d *diagnoser) held(n *ownertree.Node, own []inspect.Cause) {
-	i := slices.IndexFunc(own, func(c inspect.Cause) bool {
-		return c.Type == inspect.HeldByQueue || c.Type == inspect.Paused || c.Type == inspect.HandedOver
-	})
-	if i < 0 {
-		return
-	}
-	defer d.queueExists(&own[i])
-	for _, w := range n.Dependents {
-		if w.Kind.GroupKind().String() != "Workload.kueue.x-k8s.io" {
-			continue
-		}
-		c := &own[i]
-		if c.Type == inspect.HandedOver && !slices.ContainsFunc(d.facts.Of(w).Conditions, keepsWaiting) {
-			return // it was admitted
-		}
-		if c.Type == inspect.HandedOver {
-			c.Detail = ""
-		}
-		c.Type, c.Certainty = inspect.HeldByQueue, inspect.Certain
-		if c.Refers == nil {
-			c.Detail = ""
-			c.Refers = &inspect.Reference{Group: w.Kind.Group, Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name}
-		}
-		for _, condition := range d.facts.Of(w).Conditions {
-			if keepsWaiting(condition) && c.Detail == "" {
-				c.Detail = condition.Message
-				c.Evidence = append(c.Evidence, inspect.Evidence{
-					Source: inspect.FromObject, Name: "Workload/" + w.Name, Time: condition.Since,
-					Text: condition.Type + "=" + condition.Status + " " + condition.Reason,
-				})
-			}
-		}
-		return
-	}
-}
-
-// keepsWaiting reports whether a condition of a Workload of Kueue keeps its Job from being started.
-func keepsWaiting(c inspect.Condition) bool {
-	return c.Status == "False" && (c.Type == "QuotaReserved" || c.Type == "Admitted") ||
-		c.Status == "True" && c.Type == "Evicted"
-}
-
-// queueExists notes that the queue that holds an object does not exist.
-func (d *diagnoser) queueExists(c *inspect.Cause) {
-	if c.Refers == nil || c.Type != inspect.HeldByQueue || c.Detail != "" {
-		return
-	}
-	_, served, err := d.kinds.Lookup(schema.GroupVersionKind{Group: c.Refers.Group, Kind: c.Refers.Kind})
-	if !served || err != nil || d.find(c.Refers) != nil {
-		return
-	}
-	c.Detail = "it does not exist"
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
@@ -108,9 +109,9 @@ func Read(
 		podless:   map[*ownertree.Node]podless{},
 	}}
 	for _, step := range []func(context.Context) error{
-		r.tree, r.podsBySelector, r.related, r.inFull, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers,
-		r.eventsOf, r.evictions, r.leasesOf,
-		r.writesOf, r.rolloutsOf, r.taintsOf,
+		r.tree, r.podsBySelector, r.consumers, r.queuesOf, r.evictions, r.related, r.inFull, r.operatorsOf,
+		r.slicesByHand, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.reportedMissing,
+		r.leasesOf, r.writesOf, r.rolloutsOf, r.taintsOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)
@@ -262,7 +263,7 @@ func (r *situationReader) related(ctx context.Context) error {
 		return n.Deleting != nil && !isPod(n)
 	})
 	users = append(users, r.failingAPIs(ctx)...)
-	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true, Guessed: true}
+	needs := ownertree.RelateOptions{NeedsOnly: true, Selected: true, Guessed: true, Makers: true}
 	relations, unread, err := r.graph.Relate(ctx, r.reader, users, needs)
 	if err != nil {
 		return err
@@ -324,13 +325,42 @@ func (r *situationReader) failingAPIs(ctx context.Context) []*ownertree.Node {
 		if err != nil {
 			continue // the condition has the cause
 		}
-		r.relations[r.Asked] = append(r.relations[r.Asked], ownertree.Relation{From: r.Asked, To: n, Type: "waits for"})
-		r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{n}, ownertree.TreeOptions{Down: true})...)
-		r.readFacts(ctx, []*ownertree.Node{n})
-		r.explained = append(r.explained, n)
+		r.follow(ctx, r.Asked, n, "waits for")
 		out = append(out, n)
 	}
 	return out
+}
+
+// follow has an object explained that another one has to do with, and that no reference of that names.
+func (r *situationReader) follow(ctx context.Context, from, to *ownertree.Node, relation string) {
+	r.relations[from] = append(r.relations[from], ownertree.Relation{From: from, To: to, Type: relation})
+	r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{to}, ownertree.TreeOptions{Down: true})...)
+	r.readFacts(ctx, []*ownertree.Node{to})
+	r.explained = append(r.explained, to)
+}
+
+// consumers finds the pods that wait for a node, and that use a claim which is bound when they have one.
+func (r *situationReader) consumers(ctx context.Context) error {
+	pods := r.kind("", "Pod")
+	if pods == nil || r.Asked.Kind.GroupKind().String() != "PersistentVolumeClaim" || r.facts.Of(r.Asked).Current() {
+		return nil
+	}
+	target := cluster.Target{Kind: *pods, Namespace: r.Asked.Namespace}
+	pending := cluster.ListOptions{Fields: "status.phase=Pending,spec.nodeName=", Whole: true}
+	err := r.reader.ListObjects(ctx, target, pending, func(pod *unstructured.Unstructured) error {
+		uses := slices.ContainsFunc(untyped.Map(pod.Object).Maps("spec", "volumes"), func(v untyped.Map) bool {
+			return v.Text("persistentVolumeClaim", "claimName") == r.Asked.Name
+		})
+		if n := r.graph.Find(*pods, pod.GetNamespace(), pod.GetName()); n != nil && uses &&
+			len(r.relations[r.Asked]) < mostAlike {
+			r.follow(ctx, r.Asked, n, "is used by")
+		}
+		return nil
+	})
+	if err != nil {
+		r.unread = append(r.unread, target.Incomplete(err))
+	}
+	return nil
 }
 
 // hasBackends reports whether the object routes requests to others, whose state its own status does not tell.

@@ -213,6 +213,8 @@ func (f FactsByUID) NeedsNow(r ownertree.Relation, obj *unstructured.Unstructure
 	facts := f.Of(r.From)
 	switch r.From.Kind.GroupKind().String() {
 	case "Pod":
+	case "PersistentVolume": // for it, a class is a name that claims have, too
+		return r.To.Kind.Kind != "StorageClass"
 	case "PersistentVolumeClaim": // one that was bound says itself that its volume is gone, and needs its class no more
 		named := false
 		if obj != nil {
@@ -222,7 +224,7 @@ func (f FactsByUID) NeedsNow(r ownertree.Relation, obj *unstructured.Unstructure
 		case "PersistentVolume":
 			return facts.Status.Status == inspect.InProgress
 		case "StorageClass":
-			return !named
+			return !named && !facts.Current() && !facts.NotRead
 		}
 		return true
 	default:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -139,6 +140,10 @@ const (
 // markReplaced marks those of the pods below that have ended, if the owner makes another for each, and not each new one
 // ends, too.
 func (n *StatusNode) markReplaced() {
+	if n.Branch.Node.Kind.GroupKind().String() == "Job.batch" {
+		n.markCompletedIndexes()
+		return
+	}
 	if !ReplacesPods(n.Branch.Node.Kind.GroupKind()) {
 		return
 	}
@@ -156,6 +161,20 @@ func (n *StatusNode) markReplaced() {
 	}
 	for _, c := range n.Children {
 		c.Replaced = c.Facts.Ended && ended < repeatedEnds
+	}
+}
+
+// markCompletedIndexes marks those of the pods of a Job that have failed, and whose index another one has completed.
+func (n *StatusNode) markCompletedIndexes() {
+	completed := map[string]bool{}
+	indexOf := func(c *StatusNode) string { return c.Branch.Node.Labels[batchv1.JobCompletionIndexAnnotation] }
+	for _, c := range n.Children {
+		if c.Facts.Ended && c.Facts.Current() {
+			completed[indexOf(c)] = true
+		}
+	}
+	for _, c := range n.Children {
+		c.Replaced = c.Facts.Ended && !c.Facts.Current() && indexOf(c) != "" && completed[indexOf(c)]
 	}
 }
 

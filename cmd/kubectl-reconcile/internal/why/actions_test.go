@@ -254,9 +254,11 @@ func (p *player) expand(text string) string {
 	if name, ok := strings.CutPrefix(text, "uid-of:"); ok {
 		return p.uids[name]
 	}
-	if ago, ok := strings.CutPrefix(text, "ago:"); ok {
-		if d, err := time.ParseDuration(ago); err == nil {
-			return time.Now().Add(-d).UTC().Format(time.RFC3339)
+	for prefix, format := range map[string]string{"ago:": time.RFC3339, "microago:": metav1.RFC3339Micro} {
+		if ago, ok := strings.CutPrefix(text, prefix); ok {
+			if d, err := time.ParseDuration(ago); err == nil {
+				return time.Now().Add(-d).UTC().Format(format)
+			}
 		}
 	}
 	return text

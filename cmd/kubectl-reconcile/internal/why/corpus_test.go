@@ -16,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -35,10 +38,12 @@ import (
 // A situation of the corpus is a file of YAML documents: how it is played, and then the objects, which are created in
 // this order in a separate namespace. Where an object has a status, that is written too. In every text, NAMESPACE is
 // the name of the namespace, uid-of:NAME and
-// uid-of:Kind/NAME the uid of the object of that name created before, and ago:5m a time.
+// uid-of:Kind/NAME the uid of the object of that name created before, and ago:5m a time, microago:5m with microseconds.
 type situation struct {
 	// Ask is the object, TYPE/NAME.
 	Ask string `json:"ask"`
+	// Kinds are custom kinds of the objects, whose specs and statuses have any fields. Several situations may have the same.
+	Kinds []customKind `json:"kinds,omitempty"`
 	// Controllers plays it with the controllers of Kubernetes and simulated nodes, until the cause is named, or for a
 	// healthy one until it has converged. Without it nothing acts on the objects.
 	Controllers bool `json:"controllers,omitempty"`
@@ -64,6 +69,42 @@ type situation struct {
 	Then []action `json:"then,omitempty"`
 	// Repair is what is done when the cause has been named, so that the object converges.
 	Repair []action `json:"repair,omitempty"`
+}
+
+// customKind is a kind that a definition is made of.
+type customKind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Resource   string `json:"resource"`
+	Cluster    bool   `json:"cluster,omitempty"`
+}
+
+// definition returns the CustomResourceDefinition of the kind.
+func (k customKind) definition() map[string]any {
+	group, version, _ := strings.Cut(k.APIVersion, "/")
+	scope := "Namespaced"
+	if k.Cluster {
+		scope = "Cluster"
+	}
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{
+			"name":        k.Resource + "." + group,
+			"annotations": map[string]any{"api-approved.kubernetes.io": "https://example.com/approved"}, // for groups of k8s.io
+		},
+		"spec": map[string]any{
+			"group": group, "scope": scope,
+			"names": map[string]any{"kind": k.Kind, "plural": k.Resource, "singular": strings.ToLower(k.Kind)},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "properties": map[string]any{"spec": open, "status": open},
+					"x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}
 }
 
 // The situations are played on embedded control planes, unless these flags name others: test/realcluster/whycorpus
@@ -211,7 +252,12 @@ func readDocuments(t *testing.T, file string, head any) []map[string]any {
 	}
 }
 
-// define creates the definitions among the objects: until one is served takes as long as until all are.
+// definitions is the resource of CustomResourceDefinitions.
+var definitions = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// define creates the definitions of the custom kinds, and those among the objects: until one is served takes as long as until all are.
 func (p *player) define(t *testing.T, on *stage) {
 	t.Helper()
 	p.stage, p.namespace = on, "why-"+strings.ToLower(p.name)
@@ -221,6 +267,13 @@ func (p *player) define(t *testing.T, on *stage) {
 	var err error
 	if p.kinds, err = cluster.Discover(t.Context(), on.config); err != nil {
 		t.Fatal(err)
+	}
+	for _, kind := range p.Kinds {
+		_, err := on.client.Resource(definitions).Create(t.Context(), &unstructured.Unstructured{Object: kind.definition()},
+			metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
 	}
 	p.documents = slices.DeleteFunc(p.documents, func(document map[string]any) bool {
 		if document["kind"] != "CustomResourceDefinition" {

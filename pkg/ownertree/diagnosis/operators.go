@@ -1,0 +1,149 @@
+package diagnosis
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
+)
+
+// runBy is the relation of a custom resource to the Deployment that seems to run its controller.
+const runBy = "seems to be acted on by"
+
+// operatorsOf finds the Deployments that seem to run the controllers of custom resources on which none acts: those that
+// have no status, whose last change was not seen, or that wait for a finalizer. It goes by the field managers of these,
+// and by the names of Deployments in all namespaces, which are listed once. Where they may not be, none is found.
+func (r *situationReader) operatorsOf(ctx context.Context) error {
+	kind := r.kind(appsv1.GroupName, "Deployment")
+	facts, _ := r.facts.At(r.now)
+	waiting := slices.DeleteFunc(slices.Clone(r.explained), func(n *ownertree.Node) bool {
+		f := facts.Of(n)
+		waits := f.Drifted() || f.Unreported() || n.Deleting != nil && len(n.Finalizers) > 0
+		return !waits || isBuiltIn(n.Kind) || !strings.Contains(n.Kind.Group, ".") || strings.HasSuffix(n.Kind.Group, ".k8s.io")
+	})
+	if kind == nil || len(waiting) == 0 {
+		return nil
+	}
+	var all []*metav1.PartialObjectMetadata
+	keep := func(_ cluster.Target, object *metav1.PartialObjectMetadata) { all = append(all, object) }
+	if _, err := r.reader.ListMetadata(ctx, []cluster.Target{{Kind: *kind}}, keep); err != nil {
+		return err
+	}
+	followed := map[*ownertree.Node]bool{}
+	for _, n := range waiting {
+		at := operatorOf(n, r.managersOf(n), all)
+		if at == nil {
+			continue
+		}
+		to, err := r.graph.Get(ctx, r.reader, ownertree.Ref{Kind: *kind, Namespace: at.Namespace, Name: at.Name})
+		if err != nil {
+			continue // it has gone
+		}
+		r.follow(ctx, n, to, runBy)
+		r.read(ctx, []*ownertree.Node{to})
+		var d appsv1.Deployment
+		if followed[to] || !r.typed(to, &d) {
+			continue
+		}
+		followed[to] = true
+		if selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil && at.Namespace != r.Asked.Namespace {
+			before := len(r.explained)
+			r.unready(ctx, to, at.Namespace, selector, "selects")
+			r.read(ctx, r.explained[before:])
+		}
+	}
+	return nil
+}
+
+// managersOf are the field managers that have written the status or a finalizer of an object.
+func (r *situationReader) managersOf(n *ownertree.Node) []string {
+	obj := r.objects[n.UID]
+	if obj == nil {
+		return nil
+	}
+	var out []string
+	if w, ok := fields.LastStatusWriter(obj); ok {
+		out = append(out, w.Manager)
+	}
+	for _, name := range n.Finalizers {
+		if path, err := fields.ParsePath("metadata.finalizers[=" + name + "]"); err == nil {
+			if value, err := fields.Owners(obj, path); err == nil && len(value.Owners) > 0 {
+				out = append(out, value.Owners[0].Manager)
+			}
+		}
+	}
+	return out
+}
+
+// operatorOf returns the one of the Deployments that is called like a field manager of an object, or else the only one
+// whose name has the first word of its kind, and is that of an operator or controller; nil if there is none.
+func operatorOf(
+	n *ownertree.Node, managers []string, all []*metav1.PartialObjectMetadata,
+) *metav1.PartialObjectMetadata {
+	for _, d := range all {
+		if slices.Contains(managers, d.Name) {
+			return d
+		}
+	}
+	word := firstWord(n.Kind.Kind)
+	if len(word) < 4 {
+		return nil
+	}
+	named := slices.DeleteFunc(slices.Clone(all), func(d *metav1.PartialObjectMetadata) bool {
+		parts := strings.Split(d.Name, "-")
+		acts := slices.ContainsFunc(parts, func(p string) bool { return p == "operator" || p == "controller" })
+		return !acts || parts[0] != word
+	})
+	if len(named) != 1 {
+		return nil
+	}
+	return named[0]
+}
+
+// firstWord is the first word of a kind, in small letters: tidb of TidbCluster.
+func firstWord(kind string) string {
+	end := strings.IndexFunc(kind[1:], unicode.IsUpper)
+	if end < 0 {
+		return strings.ToLower(kind)
+	}
+	return strings.ToLower(kind[:end+1])
+}
+
+// scaledDown is the cause that the Deployment which seems to run the controller of an object has no pods.
+func (d *diagnoser) scaledDown(n *ownertree.Node) (inspect.Cause, bool) {
+	obj := d.objects[n.UID]
+	if obj == nil || untyped.Map(obj.Object).Count(1, "spec", "replicas") > 0 {
+		return inspect.Cause{}, false
+	}
+	return inspect.Cause{
+		Type: inspect.Paused, Certainty: inspect.Likely, Weight: inspect.Specific, Detail: "it is scaled to 0",
+		Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "spec.replicas", Text: "0"}},
+	}, true
+}
+
+// operator visits what seems to run the controller of the object at the end of a chain.
+func (d *diagnoser) operator(chain []Link) {
+	n := chain[len(chain)-1].Node
+	for _, r := range d.relations[n] {
+		if r.Type != runBy {
+			continue
+		}
+		link := Link{Node: r.To, Facts: d.facts.Of(r.To), Relation: r.Type}
+		if c, is := d.scaledDown(r.To); is {
+			d.causes = append(d.causes, &Cause{Cause: c, Chain: append(slices.Clone(chain), link), severity: 1})
+			continue
+		}
+		if d.mayExplain(n, r) {
+			d.visit(append(slices.Clip(chain), link))
+		}
+	}
+}
