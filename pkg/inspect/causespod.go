@@ -338,7 +338,7 @@ func lastLine(s string) string {
 }
 
 // addsToError matches lines that databases write after an error, to add to it.
-var addsToError = regexp.MustCompile(`^\s*(HINT|DETAIL|CONTEXT|STATEMENT|LOCATION):|\] (HINT|DETAIL|CONTEXT|STATEMENT):`)
+var addsToError = regexp.MustCompile(`(^\s*|\] )(HINT|DETAIL|CONTEXT|STATEMENT|LOCATION):`)
 
 // containerStatus is what the kubelet reports of a container; nil if it does not.
 func (f *causeFinder) containerStatus(c Container) untyped.Map {

@@ -113,7 +113,8 @@ func (f *causeFinder) jobCauses() {
 		return
 	}
 	if most, set := f.Number("spec", "parallelism"); set && most == 0 {
-		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: "no pod may run, as its parallelism is 0"}
+		const detail = "no pod may run, as its parallelism is 0"
+		c := Cause{Type: Paused, Certainty: Certain, Weight: Specific, Detail: detail}
 		c.evident("spec.parallelism", "0", nil)
 		f.add(c)
 	}

@@ -136,7 +136,9 @@ func budgetReferences(b *policyv1.PodDisruptionBudget) []reference {
 func statefulSetReferences(s *appsv1.StatefulSet) []reference {
 	var out []reference
 	if s.Spec.ServiceName != "" {
-		out = append(out, core("Service", s.Namespace, s.Spec.ServiceName, "names its pods by", "names the pods of"))
+		ref := core("Service", s.Namespace, s.Spec.ServiceName, "names its pods by", "names the pods of")
+		ref.optional = true // its pods run without it, and have no names in DNS
+		out = append(out, ref)
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		ref := core("PersistentVolumeClaim", s.Namespace, "", "claims", "claimed by")

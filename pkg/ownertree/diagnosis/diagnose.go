@@ -161,6 +161,9 @@ func (d *diagnoser) visit(chain []Link) {
 		}
 	}
 	own = append(own, d.uses(n, status, chain, own)...)
+	if c, missing := d.governingService(n, status); missing {
+		own = append(own, c)
+	}
 	d.operator(chain)
 	below = d.causes[before:]
 	d.explain(n, own, below)
@@ -319,14 +322,13 @@ func (d *diagnoser) dependents(n *treestatus.StatusNode, own []inspect.Cause) []
 	return out
 }
 
-// withoutOldRevisions leaves out those of the nodes whose kind is called a revision, and of which there is a younger one:
-// a Revision of a Configuration.
+// withoutOldRevisions leaves out those of the nodes whose kind is called a revision, and of which there is a younger
+// one: a Revision of a Configuration.
 func withoutOldRevisions(nodes []*treestatus.StatusNode) []*treestatus.StatusNode {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n *treestatus.StatusNode) bool {
 		kind := n.Branch.Node.Kind
-		return strings.HasSuffix(kind.Kind, "Revision") && slices.ContainsFunc(nodes, func(o *treestatus.StatusNode) bool {
-			return o.Branch.Node.Kind == kind && isOlder(n, o)
-		})
+		isYounger := func(o *treestatus.StatusNode) bool { return o.Branch.Node.Kind == kind && isOlder(n, o) }
+		return strings.HasSuffix(kind.Kind, "Revision") && slices.ContainsFunc(nodes, isYounger)
 	})
 }
 
@@ -364,9 +366,10 @@ func (d *diagnoser) isExplained(n *ownertree.Node) bool {
 
 // isMadeBy reports whether a cause was found of what should make an object that a node lacks.
 func (d *diagnoser) isMadeBy(n *ownertree.Node, missing *inspect.Reference) bool {
+	isExplained := func(maker ownertree.Relation) bool { return d.isExplained(maker.To) }
 	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
 		return r.Missing && r.To.Kind.Kind == missing.Kind && r.To.Name == missing.Name &&
-			slices.ContainsFunc(d.relations[r.To], func(maker ownertree.Relation) bool { return d.isExplained(maker.To) })
+			slices.ContainsFunc(d.relations[r.To], isExplained)
 	})
 }
 
@@ -383,8 +386,8 @@ func sameTail(a, b string) bool {
 	return strings.Contains(strings.TrimSpace(tail), " ") && strings.HasSuffix(b, tail)
 }
 
-// readyBelow says of a custom resource that is being worked on, and of which no more is known than what it reports, that
-// all that it owns is as requested: its controller may not have been told.
+// readyBelow says of a custom resource that is being worked on, and of which no more is known than what it reports,
+// that all that it owns is as requested: its controller may not have been told.
 func (d *diagnoser) readyBelow(n *treestatus.StatusNode, own []inspect.Cause) {
 	if isBuiltIn(n.Branch.Node.Kind) || n.Facts.Status.Status != inspect.InProgress || n.WorstSeverity > n.Severity {
 		return

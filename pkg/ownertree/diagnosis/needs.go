@@ -3,7 +3,9 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,10 +43,36 @@ func (d *diagnoser) uses(
 	return out
 }
 
+// governingService is the cause of a StatefulSet that the Service does not exist by which its pods have names: if what
+// one of them reports has its name, or else, as a note, if the set is as requested.
+func (d *diagnoser) governingService(n *ownertree.Node, status *treestatus.StatusNode) (inspect.Cause, bool) {
+	var s appsv1.StatefulSet
+	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.ServiceName == "" || !d.listed("services") ||
+		s.Spec.Replicas != nil && *s.Spec.Replicas == 0 {
+		return inspect.Cause{}, false
+	}
+	to := &inspect.Reference{Kind: "Service", Namespace: n.Namespace, Name: s.Spec.ServiceName}
+	isNamed := slices.ContainsFunc(d.causes, func(c *Cause) bool {
+		return isPod(c.Node()) && strings.Contains(c.Detail, "."+to.Name+".")
+	})
+	if d.find(to) != nil || !isNamed && !status.Facts.Current() {
+		return inspect.Cause{}, false
+	}
+	c := inspect.Cause{
+		Type: inspect.MissingObject, Certainty: inspect.Possible, Weight: inspect.General, Refers: to,
+		Detail:   "names its pods by",
+		Evidence: []inspect.Evidence{{Source: inspect.FromField, Name: "spec.serviceName", Text: to.Name}},
+	}
+	if isNamed {
+		c.Certainty, c.Weight = inspect.Likely, inspect.Specific
+	}
+	return c, true
+}
+
 // looksAtUses reports whether what the object uses may be wrong: it is not well, or its status says nothing of that.
 func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode) bool {
 	switch n.Kind.GroupKind().String() {
-	case "CustomResourceDefinition.apiextensions.k8s.io", "StatefulSet.apps", "Node":
+	case "CustomResourceDefinition.apiextensions.k8s.io", "Node":
 		return true
 	}
 	return isUnwell(status) || hasBackends(n)

@@ -19,8 +19,8 @@ var notFound = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9]+(?:\.[a-z0-9.-]+)?) "(
 // mostNotFound bounds how many objects that are reported not to exist are looked for.
 const mostNotFound = 8
 
-// reportedMissing relates custom resources to the objects that their conditions or Warnings report not to exist, and that
-// do not.
+// reportedMissing relates custom resources to the objects that their conditions or Warnings report not to exist, and
+// that do not.
 func (r *situationReader) reportedMissing(ctx context.Context) error {
 	looked := 0
 	for _, n := range slices.Clone(r.explained) {
@@ -39,8 +39,8 @@ func (r *situationReader) reportedMissing(ctx context.Context) error {
 	return nil
 }
 
-// lookFor relates an object to one that it reports not to exist, if that is so, and if it is not known yet. It is looked
-// for in the namespace of the object.
+// lookFor relates an object to one that it reports not to exist, if that is so, and if it is not known yet. It is
+// looked for in the namespace of the object.
 func (r *situationReader) lookFor(ctx context.Context, n *ownertree.Node, kind cluster.Kind, name string) {
 	to := &ownertree.Node{Kind: &kind, Name: name}
 	if kind.Namespaced {

@@ -28,7 +28,8 @@ func (r *situationReader) operatorsOf(ctx context.Context) error {
 	waiting := slices.DeleteFunc(slices.Clone(r.explained), func(n *ownertree.Node) bool {
 		f := facts.Of(n)
 		waits := f.Drifted() || f.Unreported() || n.Deleting != nil && len(n.Finalizers) > 0
-		return !waits || isBuiltIn(n.Kind) || !strings.Contains(n.Kind.Group, ".") || strings.HasSuffix(n.Kind.Group, ".k8s.io")
+		isCustom := strings.Contains(n.Kind.Group, ".") && !strings.HasSuffix(n.Kind.Group, ".k8s.io")
+		return !waits || !isCustom
 	})
 	if kind == nil || len(waiting) == 0 {
 		return nil
@@ -55,7 +56,8 @@ func (r *situationReader) operatorsOf(ctx context.Context) error {
 			continue
 		}
 		followed[to] = true
-		if selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil && at.Namespace != r.Asked.Namespace {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err == nil && at.Namespace != r.Asked.Namespace { // whose pods are in the graph
 			before := len(r.explained)
 			r.unready(ctx, to, at.Namespace, selector, "selects")
 			r.read(ctx, r.explained[before:])

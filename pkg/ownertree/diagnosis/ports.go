@@ -70,11 +70,13 @@ func (d *diagnoser) missingPorts(s *corev1.Service, ready []*ownertree.Node) []i
 			if at < 0 {
 				continue
 			}
-			c.Certainty, c.Detail = inspect.Possible, number+" is declared by no container of "+d.workloadText(all[at].pod)
+			c.Certainty = inspect.Possible
+			c.Detail = number + " is declared by no container of " + d.workloadText(all[at].pod)
 			c.Evidence[0].Text = number
 			c.Evidence = append(c.Evidence, portEvidence(all[at].pod, all[at].numbers))
 		} else {
-			if slices.ContainsFunc(all, func(p podPorts) bool { return slices.Contains(p.names, port.TargetPort.StrVal) }) {
+			hasName := func(p podPorts) bool { return slices.Contains(p.names, port.TargetPort.StrVal) }
+			if slices.ContainsFunc(all, hasName) {
 				continue
 			}
 			c.Evidence = append(c.Evidence, portEvidence(all[0].pod, all[0].names))
@@ -145,8 +147,8 @@ func (d *diagnoser) podsGone(endpoints []*ownertree.Node) []inspect.Cause {
 			if e.TargetRef == nil || e.TargetRef.Kind != "Pod" {
 				continue
 			}
-			to := &inspect.Reference{Kind: "Pod", Namespace: cmp.Or(e.TargetRef.Namespace, n.Namespace), Name: e.TargetRef.Name}
-			if to.Namespace != n.Namespace || d.find(to) != nil {
+			to := &inspect.Reference{Kind: "Pod", Namespace: n.Namespace, Name: e.TargetRef.Name}
+			if cmp.Or(e.TargetRef.Namespace, n.Namespace) != n.Namespace || d.find(to) != nil {
 				continue
 			}
 			out = append(out, inspect.Cause{

@@ -22,7 +22,8 @@ func (r *situationReader) queuesOf(ctx context.Context) error {
 	if local == nil || cluster == nil || name == "" {
 		return nil
 	}
-	r.read(ctx, slices.DeleteFunc(slices.Clone(r.Asked.Dependents), func(n *ownertree.Node) bool { return !isWorkload(n) }))
+	others := func(n *ownertree.Node) bool { return !isWorkload(n) }
+	r.read(ctx, slices.DeleteFunc(slices.Clone(r.Asked.Dependents), others))
 	queue := r.object(ctx, *local, r.Asked.Namespace, name)
 	if queue == nil {
 		return nil

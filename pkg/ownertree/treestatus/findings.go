@@ -114,8 +114,13 @@ func Find(
 	}
 	objects, unread := ReadEach(ctx, reader, unwell)
 	found.Incomplete = append(found.Incomplete, unread...)
+	bound := map[*ownertree.Node]bool{} // the claims
+	for _, r := range relations {
+		bound[r.From] = bound[r.From] || r.To.Kind.Kind == "PersistentVolume" && !r.Missing
+	}
 	relations = slices.DeleteFunc(slices.Clone(relations), func(r ownertree.Relation) bool {
-		return r.Missing && !facts.NeedsNow(r, objects[r.From])
+		isPast := bound[r.From] && r.To.Kind.Kind == "StorageClass"
+		return r.Missing && (isPast || !facts.NeedsNow(r, objects[r.From]))
 	})
 	for n, lacks := range ownertree.Lacks(unwell, relations) {
 		if n.Deleting == nil {
@@ -224,7 +229,7 @@ func (f FactsByUID) NeedsNow(r ownertree.Relation, obj *unstructured.Unstructure
 		case "PersistentVolume":
 			return facts.Status.Status == inspect.InProgress
 		case "StorageClass":
-			return !named && !facts.Current() && !facts.NotRead
+			return !named && !facts.Current()
 		}
 		return true
 	default:
