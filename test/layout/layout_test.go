@@ -275,7 +275,7 @@ var edges = map[string][]string{
 	"pkg/inspect/v1alpha1/schematest": {},
 	"pkg/internal/rawjson":            {},
 	"pkg/internal/untyped":            {},
-	"pkg/ownertree":                   {"pkg/inspect", "pkg/inspect/cluster"},
+	"pkg/ownertree":                   {"pkg/inspect", "pkg/inspect/cluster", "pkg/internal/untyped"},
 	"pkg/ownertree/diagnosis": {
 		"pkg/inspect",
 		"pkg/inspect/cluster",
