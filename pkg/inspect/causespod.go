@@ -330,7 +330,7 @@ func timeAt(v untyped.Map, field string) *metav1.Time {
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i, line := range slices.Backward(lines) {
-		if i == 0 || !addsToError.MatchString(line) {
+		if i == 0 || strings.TrimSpace(line) != "" && !addsToError.MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}

@@ -1,6 +1,7 @@
 package ownertree
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,8 +13,15 @@ import (
 // with the hooks of its last synchronization that have failed, and the inventory of a Kustomization of Flux. Of what is
 // listed with its health, only what is not healthy is of interest.
 func (r *fieldReader) applied(fields untyped.Map) {
-	for _, entry := range fields.Maps("status", "resources") {
-		if health := entry.Text("health", "status"); health != "Healthy" && health != "Suspended" {
+	if appliesElsewhere(fields) {
+		return
+	}
+	resources := fields.Maps("status", "resources")
+	hasHealth := func(entry untyped.Map) bool { return entry.Text("health", "status") != "" }
+	some := slices.ContainsFunc(resources, hasHealth)
+	for _, entry := range resources {
+		health := entry.Text("health", "status")
+		if health != "Healthy" && health != "Suspended" && (health != "" || !some) {
 			r.appliedObject(entry.Text("group"), entry.Text("kind"), entry.Text("namespace"), entry.Text("name"))
 		}
 	}
@@ -34,6 +42,13 @@ func (r *fieldReader) applied(fields untyped.Map) {
 	}
 }
 
+// appliesElsewhere reports whether a resource of Argo CD or Flux applies objects to another cluster than its own.
+func appliesElsewhere(fields untyped.Map) bool {
+	server, name := fields.Text("spec", "destination", "server"), fields.Text("spec", "destination", "name")
+	return fields.At("spec", "kubeConfig") != nil ||
+		server != "" && server != "https://kubernetes.default.svc" || name != "" && name != "in-cluster"
+}
+
 // appliedObject notes an object that was applied: it may be gone, or not there yet.
 func (r *fieldReader) appliedObject(group, kind, namespace, name string) {
 	if name == "" || kind == "" || len(r.out) >= mostReferences {
@@ -48,7 +63,7 @@ func (r *fieldReader) appliedObject(group, kind, namespace, name string) {
 // labelledBy are the references of an object of Flux to what its controller has labelled as applied by it: those in
 // the graph, as a HelmRelease does not list them.
 func (s *relationSource) labelledBy(n *Node) []*Node {
-	if !strings.HasSuffix(n.Kind.Group, ".toolkit.fluxcd.io") {
+	if !strings.HasSuffix(n.Kind.Group, ".toolkit.fluxcd.io") || s.needsOnly && !s.guessed {
 		return nil
 	}
 	var out []*Node

@@ -20,9 +20,11 @@ func TestApplied(t *testing.T) {
 	}
 	healthy := entry("kind", "Service", "namespace", "shop", "name", "web")
 	healthy["health"] = entry("status", "Healthy")
+	degraded := entry("group", "apps", "kind", "Deployment", "namespace", "shop", "name", "web")
+	degraded["health"] = entry("status", "Degraded")
 	r := &fieldReader{kinds: newKindIndex(nil)}
-	r.applied(untyped.Map{"status": map[string]any{
-		"resources": []any{healthy, entry("group", "apps", "kind", "Deployment", "namespace", "shop", "name", "web"), "no map"},
+	status := map[string]any{
+		"resources": []any{healthy, degraded, entry("kind", "ConfigMap", "namespace", "shop", "name", "web"), "no map"},
 		"operationState": map[string]any{"syncResult": map[string]any{"resources": []any{
 			entry("kind", "Job", "group", "batch", "namespace", "shop", "name", "migrate", "hookType", "PreSync", "hookPhase", "Failed"),
 			entry("kind", "Job", "group", "batch", "namespace", "shop", "name", "notify", "hookType", "PostSync", "hookPhase", "Succeeded"),
@@ -31,7 +33,8 @@ func TestApplied(t *testing.T) {
 			entry("id", "shop_api_apps_StatefulSet"), entry("id", "shop_api__Service"),
 			entry("id", "_system__x_rbac.authorization.k8s.io_ClusterRole"), entry("id", "short"), entry("id", "_"),
 		}},
-	}})
+	}
+	r.applied(untyped.Map{"status": status})
 	var got []string
 	for _, ref := range r.out {
 		got = append(got, ref.to.String()+" "+ref.namespace+"/"+ref.name)
@@ -42,6 +45,14 @@ func TestApplied(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("applied (-want +got):\n%s", diff)
+	}
+	for _, elsewhere := range []map[string]any{
+		{"kubeConfig": map[string]any{}}, {"destination": entry("server", "https://10.0.0.1")}, {"destination": entry("name", "edge")},
+	} {
+		r := &fieldReader{kinds: newKindIndex(nil)}
+		if r.applied(untyped.Map{"spec": elsewhere, "status": status}); len(r.out) > 0 {
+			t.Errorf("%v applies to another cluster, and not %v", elsewhere, r.out)
+		}
 	}
 }
 
@@ -59,6 +70,9 @@ func TestMadeSecrets(t *testing.T) {
 		{"Certificate", "db", map[string]any{"secretName": "tls"}, false},
 		{"PushSecret", "db", map[string]any{}, false},
 		{"Database", "db", map[string]any{"passwordSecretRef": map[string]any{"name": "password"}}, false},
+		{"Database", "password", map[string]any{"passwordSecretRef": map[string]any{"name": "password"}}, false},
+		{"ExternalSecret", "db", map[string]any{"target": map[string]any{"name": "tls"}}, false},
+		{"Secret", "db", map[string]any{}, false},
 	} {
 		s := &relationSource{named: newKindIndex(nil)}
 		kind := &cluster.Kind{Namespaced: true}

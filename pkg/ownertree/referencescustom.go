@@ -78,10 +78,11 @@ func (s *relationSource) customReferring(kind *cluster.Kind) referring {
 				}
 			}
 			r.applied(o.fields)
-			if r.makesSecret() { // unless it has another name for it, it makes one of its own
+			isMade := func(ref reference) bool { return ref.made }
+			if r.makesSecret() && !slices.ContainsFunc(r.out, isMade) { // its own name is the default
 				r.out = append(r.out, reference{
 					relation: "makes", inverse: "made by", to: secretKind, namespace: o.Namespace, name: o.Name,
-					optional: true, mayMake: true,
+					optional: true, mayMake: true, made: true,
 				})
 			}
 			return r.out
@@ -183,7 +184,16 @@ func (r *fieldReader) value(field string, value any, depth int) {
 
 // makesSecret reports whether the object is of a kind that Secrets are made of, as ExternalSecrets are.
 func (r *fieldReader) makesSecret() bool {
-	return r.namespace != "" && strings.HasSuffix(r.kind, "Secret") && r.kind != "PushSecret"
+	return r.namespace != "" && strings.HasSuffix(r.kind, "Secret") && r.kind != "PushSecret" && r.kind != "Secret"
+}
+
+// makes reports whether the object makes the Secret that a field names: the certificate, or the key of an account.
+func (r *fieldReader) makes(field string) bool {
+	switch field {
+	case "target", "destination", "privateKeySecretRef", "writeConnectionSecretToRef":
+		return true
+	}
+	return field == "secretName" && r.kind == "Certificate"
 }
 
 // isManifest reports whether fields are those of an object, as one that is made of a template.
@@ -345,7 +355,7 @@ func (r *fieldReader) add(field string, to schema.GroupKind, version, namespace,
 	ref := reference{
 		relation: "names in " + field, inverse: "named in " + field,
 		to: to, version: version, namespace: namespace, name: name,
-		optional: is == guessed, mayMake: is == madeOrNeeded,
+		optional: is == guessed, mayMake: is == madeOrNeeded, made: to == secretKind && r.makes(field),
 	}
 	if namespace == "" {
 		ref.namespace = r.namespace

@@ -22,8 +22,8 @@ type reference struct {
 	optional  bool
 	// applied is for an object that has applied the one that it names.
 	applied bool
-	// mayMake is for an object that may be what makes the one it names.
-	mayMake bool
+	// mayMake is for an object that may be what makes the one it names; made is for one that is known to.
+	mayMake, made bool
 	// backward is for an object that is used by the one it names: a slice of endpoints by its Service.
 	backward bool
 	// ifAsked is for a relation that is of interest only if what is named was asked for: it is one of very many alike.
@@ -33,9 +33,9 @@ type reference struct {
 // needed is Relation.Needed.
 func (r *reference) needed() bool { return !r.optional && !r.mayMake && r.match == nil && !r.backward }
 
-// makes reports whether the object that has the reference may be what makes a node.
+// makes reports whether the object that has the reference is what makes a node.
 func (r *reference) makes(n *Node) bool {
-	return r.mayMake && r.to == n.Kind.GroupKind() && r.namespace == n.Namespace && r.name == n.Name
+	return r.made && r.to == n.Kind.GroupKind() && r.namespace == n.Namespace && r.name == n.Name
 }
 
 // allNamespaces is reference.namespace of one to objects in every namespace, which only a matcher selects.

@@ -59,7 +59,7 @@ func (g *Graph) Relate(
 ) ([]Relation, []cluster.Incomplete, error) {
 	r := &relater{
 		graph: g, source: newRelationSource(reader, g, nodes, o),
-		seen: map[relationKey]bool{}, followed: map[followKey]bool{},
+		seen: map[relationKey]bool{}, followed: map[followKey]bool{}, sought: map[*Node]bool{},
 	}
 	r.follow(uses, nodes)
 	if !o.NeedsOnly {
@@ -103,7 +103,8 @@ type relater struct {
 	seen     map[relationKey]bool
 	followed map[followKey]bool
 	next     map[direction][]*Node
-	lacking  []*Node // what is missing, and whose makers were not looked for yet
+	lacking  []*Node // what is missing, and whose makers are to be looked for
+	sought   map[*Node]bool
 }
 
 // follow adds nodes to continue from.
@@ -246,6 +247,10 @@ func (r *relater) makersOf(ctx context.Context) {
 	lacking := r.lacking
 	r.lacking = nil
 	for _, n := range lacking {
+		if r.sought[n] {
+			continue
+		}
+		r.sought[n] = true
 		lists := map[list]bool{}
 		r.source.customLists(n, lists)
 		maps.DeleteFunc(lists, func(l list, _ bool) bool { return l.namespace != n.Namespace })

@@ -36,6 +36,7 @@ type relationSource struct {
 	at         map[objectKey]*Node    // the users
 	listed     map[list]bool          // or tried
 	custom     map[list]int           // see customCounts; nil until it is asked for
+	applied    int                    // references to what was applied that were resolved
 
 	resolved map[*reference][]target
 	answers  map[objectKey]target // of objects that were looked up live

@@ -9,6 +9,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 )
 
+// mostApplied bounds how many objects that others have applied are looked at where few requests are wanted.
+const mostApplied = 64
+
 // resolve finds what the nodes name, forward or backward: in the graph, else live. What selects needs lists where the
 // graph did not read.
 func (s *relationSource) resolve(ctx context.Context, nodes []*Node, backward bool) {
@@ -20,7 +23,12 @@ func (s *relationSource) resolve(ctx context.Context, nodes []*Node, backward bo
 			}
 			if _, known := s.resolved[ref]; !known {
 				s.resolved[ref] = nil
-				open = append(open, ref)
+				if ref.applied {
+					s.applied++
+				}
+				if !ref.applied || s.applied <= mostApplied || !s.needsOnly {
+					open = append(open, ref)
+				}
 			}
 		}
 	}

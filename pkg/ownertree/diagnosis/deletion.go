@@ -275,7 +275,7 @@ func (r *situationReader) unready(
 	if pods == nil {
 		return
 	}
-	found := 0
+	var found []ownertree.Ref
 	target := cluster.Target{Kind: *pods, Namespace: namespace}
 	selected := cluster.ListOptions{Labels: selector.String()}
 	err := r.reader.ListObjects(ctx, target, selected, func(pod *unstructured.Unstructured) error {
@@ -283,18 +283,19 @@ func (r *situationReader) unready(
 			return c.Text("type") == "Ready" && c.Text("status") == "True"
 		})
 		phase := corev1.PodPhase(untyped.Map(pod.Object).Text("status", "phase"))
-		if found == mostAlike || ready || phase == corev1.PodFailed || phase == corev1.PodSucceeded {
-			return nil
-		}
-		ref := ownertree.Ref{Kind: *pods, Namespace: pod.GetNamespace(), Name: pod.GetName()}
-		if n, err := r.graph.Get(ctx, r.reader, ref); err == nil { // it has not gone
-			found++
-			r.follow(ctx, from, n, relation)
+		ended := phase == corev1.PodFailed || phase == corev1.PodSucceeded
+		if len(found) < mostAlike && !ready && !ended {
+			found = append(found, ownertree.Ref{Kind: *pods, Namespace: pod.GetNamespace(), Name: pod.GetName()})
 		}
 		return nil
 	})
 	if err != nil {
 		r.unread = append(r.unread, target.Incomplete(err))
+	}
+	for _, ref := range found {
+		if n, err := r.graph.Get(ctx, r.reader, ref); err == nil { // it has not gone
+			r.follow(ctx, from, n, relation)
+		}
 	}
 }
 

@@ -380,10 +380,18 @@ func (d *diagnoser) waitsForClaim(n *ownertree.Node) bool {
 	})
 }
 
-// sameTail reports whether what two objects report ends with the same error, which one of them has from the other.
+// notActedOn reports whether a cause was found of what seems to run the controller of a node.
+func (d *diagnoser) notActedOn(n *ownertree.Node) bool {
+	return slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
+		return r.Type == runBy && d.isExplained(r.To)
+	})
+}
+
+// sameTail reports whether what two objects report ends with the same error, in two parts at least, which one of them
+// has from the other.
 func sameTail(a, b string) bool {
-	tail := a[strings.LastIndex(a, ": ")+1:]
-	return strings.Contains(strings.TrimSpace(tail), " ") && strings.HasSuffix(b, tail)
+	parts := strings.Split(a, ": ")
+	return len(parts) > 2 && strings.HasSuffix(b, ": "+strings.Join(parts[len(parts)-2:], ": "))
 }
 
 // readyBelow says of a custom resource that is being worked on, and of which no more is known than what it reports,
@@ -435,8 +443,12 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 			if d.isMadeBy(n, c.Refers) {
 				c.Weight = inspect.Symptom
 			}
-		case inspect.HeldByQueue, inspect.NoStatus, inspect.Finalizer:
+		case inspect.HeldByQueue:
 			if slices.ContainsFunc(below, func(b *Cause) bool { return b.Weight > inspect.Symptom }) {
+				c.Weight = inspect.General
+			}
+		case inspect.NoStatus, inspect.Finalizer:
+			if d.notActedOn(n) {
 				c.Weight = min(c.Weight, inspect.General)
 			}
 		case inspect.Unschedulable:
@@ -470,9 +482,7 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 		case inspect.GenerationNotSeen:
 			if c.Certainty == inspect.Possible && n == d.Asked && (len(below) > 0 || len(own) > 1) {
 				c.Weight = inspect.Symptom
-			} else if slices.ContainsFunc(d.relations[n], func(r ownertree.Relation) bool {
-				return r.Type == runBy && d.isExplained(r.To)
-			}) {
+			} else if d.notActedOn(n) {
 				c.Weight = inspect.General
 			}
 		}

@@ -47,15 +47,15 @@ func (d *diagnoser) uses(
 // one of them reports has its name, or else, as a note, if the set is as requested.
 func (d *diagnoser) governingService(n *ownertree.Node, status *treestatus.StatusNode) (inspect.Cause, bool) {
 	var s appsv1.StatefulSet
-	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.ServiceName == "" || !d.listed("services") ||
-		s.Spec.Replicas != nil && *s.Spec.Replicas == 0 {
+	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.ServiceName == "" || s.Spec.Replicas != nil && *s.Spec.Replicas == 0 {
 		return inspect.Cause{}, false
 	}
+	exists, known := d.graph.Exists(schema.GroupKind{Kind: "Service"})(n.Namespace, s.Spec.ServiceName)
 	to := &inspect.Reference{Kind: "Service", Namespace: n.Namespace, Name: s.Spec.ServiceName}
 	isNamed := slices.ContainsFunc(d.causes, func(c *Cause) bool {
 		return isPod(c.Node()) && strings.Contains(c.Detail, "."+to.Name+".")
 	})
-	if d.find(to) != nil || !isNamed && !status.Facts.Current() {
+	if exists || !known || !isNamed && !status.Facts.Current() {
 		return inspect.Cause{}, false
 	}
 	c := inspect.Cause{
@@ -80,9 +80,12 @@ func (d *diagnoser) looksAtUses(n *ownertree.Node, status *treestatus.StatusNode
 
 // missing is the cause that what a relation leads to does not exist.
 func missing(r ownertree.Relation) inspect.Cause {
-	to := r.To
+	to, certainty := r.To, inspect.Certain
+	if r.Type == reportedGone {
+		certainty = inspect.Likely // by its words alone: they do not name the namespace
+	}
 	return inspect.Cause{
-		Type: inspect.MissingObject, Certainty: inspect.Certain, Weight: inspect.Specific,
+		Type: inspect.MissingObject, Certainty: certainty, Weight: inspect.Specific,
 		Refers: &inspect.Reference{Group: to.Kind.Group, Kind: to.Kind.Kind, Namespace: to.Namespace, Name: to.Name},
 		Detail: r.Type,
 		Evidence: []inspect.Evidence{{

@@ -65,7 +65,8 @@ func (d *diagnoser) service(n *ownertree.Node) []inspect.Cause {
 	var out []inspect.Cause
 	if ready := readyPods(d.facts, pods); len(ready) > 0 {
 		out = append(out, d.missingPorts(&s, ready)...)
-		if len(out) == 0 && len(endpoints) == 0 && d.listed("endpointslices") {
+		isSpecific := func(c inspect.Cause) bool { return c.Weight == inspect.Specific }
+		if !slices.ContainsFunc(out, isSpecific) && len(endpoints) == 0 && d.listed("endpointslices") {
 			out = append(out, inspect.Cause{
 				Type: NoEndpoints, Certainty: inspect.Likely, Weight: inspect.Specific,
 				Detail: "no EndpointSlice was written for its ready pods: its controller does not run, or is behind",
@@ -102,7 +103,10 @@ func (s *Situation) selected(n *ownertree.Node) []*ownertree.Node {
 func readyPods(facts treestatus.FactsByUID, pods []*ownertree.Node) []*ownertree.Node {
 	return slices.DeleteFunc(slices.Clone(pods), func(n *ownertree.Node) bool {
 		f := facts.Of(n)
-		return !f.Current() || strings.HasPrefix(f.Ready, "0/") || n.Deleting != nil
+		resized := slices.ContainsFunc(f.Conditions, func(c inspect.Condition) bool {
+			return c.Type == "Ready" && c.Status == "True" && !f.Ended
+		})
+		return !f.Current() && !resized || strings.HasPrefix(f.Ready, "0/") || n.Deleting != nil
 	})
 }
 

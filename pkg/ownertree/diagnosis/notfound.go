@@ -4,8 +4,10 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -15,6 +17,9 @@ import (
 // notFound matches the API's error for an object that does not exist, by its resource or kind, the group of that, and
 // its name: see NewNotFound of k8s.io/apimachinery/pkg/api/errors.
 var notFound = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9]+(?:\.[a-z0-9.-]+)?) "([^"\s]+)" not found`)
+
+// reportedGone is the relation of an object to one that it reports not to exist.
+const reportedGone = "reports to be missing"
 
 // mostNotFound bounds how many objects that are reported not to exist are looked for.
 const mostNotFound = 8
@@ -29,7 +34,10 @@ func (r *situationReader) reportedMissing(ctx context.Context) error {
 		}
 		for _, message := range r.complaints(n) {
 			for _, m := range notFound.FindAllStringSubmatch(message, -1) {
-				if kind, err := r.kinds.Resolve(m[1]); err == nil && looked < mostNotFound {
+				kind, err := r.kinds.Resolve(m[1])
+				word, _, _ := strings.Cut(m[1], ".")
+				isKind := err == nil && (word == kind.Resource || word == kind.Kind || word == strings.ToLower(kind.Kind))
+				if isKind && len(validation.IsDNS1123Subdomain(m[2])) == 0 && looked < mostNotFound {
 					looked++
 					r.lookFor(ctx, n, kind, m[2])
 				}
@@ -54,7 +62,7 @@ func (r *situationReader) lookFor(ctx context.Context, n *ownertree.Node, kind c
 	}
 	if _, err := r.reader.Object(ctx, kind, to.Namespace, name); apierrors.IsNotFound(err) {
 		r.relations[n] = append(r.relations[n], ownertree.Relation{
-			From: n, To: to, Type: "reports to be missing", Missing: true, Needed: true,
+			From: n, To: to, Type: reportedGone, Missing: true, Needed: true,
 		})
 	}
 }

@@ -50,12 +50,15 @@ func (r *situationReader) operatorsOf(ctx context.Context) error {
 			continue // it has gone
 		}
 		r.follow(ctx, n, to, runBy)
-		r.read(ctx, []*ownertree.Node{to})
-		var d appsv1.Deployment
-		if followed[to] || !r.typed(to, &d) {
+		if followed[to] {
 			continue
 		}
 		followed[to] = true
+		r.read(ctx, []*ownertree.Node{to})
+		var d appsv1.Deployment
+		if !r.typed(to, &d) {
+			continue
+		}
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err == nil && at.Namespace != r.Asked.Namespace { // whose pods are in the graph
 			before := len(r.explained)
@@ -86,38 +89,47 @@ func (r *situationReader) managersOf(n *ownertree.Node) []string {
 	return out
 }
 
-// operatorOf returns the one of the Deployments that is called like a field manager of an object, or else the only one
-// whose name has the first word of its kind, and is that of an operator or controller; nil if there is none.
+// operatorOf returns the one of the Deployments that is called like a field manager of an object, or else the one whose
+// name begins with the first word of its kind, and is that of an operator or controller. Those in the object's namespace
+// come first; if there are several, it is not known which it is, and the result is nil.
 func operatorOf(
 	n *ownertree.Node, managers []string, all []*metav1.PartialObjectMetadata,
 ) *metav1.PartialObjectMetadata {
-	for _, d := range all {
-		if slices.Contains(managers, d.Name) {
-			return d
+	word := firstWord(n.Kind.Kind)
+	for _, is := range []func(*metav1.PartialObjectMetadata) bool{
+		func(d *metav1.PartialObjectMetadata) bool { return slices.Contains(managers, d.Name) },
+		func(d *metav1.PartialObjectMetadata) bool {
+			parts := strings.Split(d.Name, "-")
+			acts := slices.Contains(parts, "operator") || slices.Contains(parts, "controller")
+			return len(word) >= 4 && parts[0] == word && acts
+		},
+	} {
+		for _, namespace := range []string{n.Namespace, ""} {
+			var found []*metav1.PartialObjectMetadata
+			for _, d := range all {
+				if is(d) && (namespace == "" || d.Namespace == namespace) {
+					found = append(found, d)
+				}
+			}
+			switch {
+			case len(found) == 1:
+				return found[0]
+			case len(found) > 1:
+				return nil
+			}
 		}
 	}
-	word := firstWord(n.Kind.Kind)
-	if len(word) < 4 {
-		return nil
-	}
-	named := slices.DeleteFunc(slices.Clone(all), func(d *metav1.PartialObjectMetadata) bool {
-		parts := strings.Split(d.Name, "-")
-		acts := slices.ContainsFunc(parts, func(p string) bool { return p == "operator" || p == "controller" })
-		return !acts || parts[0] != word
-	})
-	if len(named) != 1 {
-		return nil
-	}
-	return named[0]
+	return nil
 }
 
 // firstWord is the first word of a kind, in small letters: tidb of TidbCluster.
 func firstWord(kind string) string {
-	end := strings.IndexFunc(kind[1:], unicode.IsUpper)
-	if end < 0 {
-		return strings.ToLower(kind)
+	for i, letter := range kind {
+		if i > 0 && unicode.IsUpper(letter) {
+			return strings.ToLower(kind[:i])
+		}
 	}
-	return strings.ToLower(kind[:end+1])
+	return strings.ToLower(kind)
 }
 
 // scaledDown is the cause that the Deployment which seems to run the controller of an object has no pods.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +24,19 @@ func TestOperatorOf(t *testing.T) {
 		{"Report", "", []string{"report-operator", "report-controller"}, ""},
 		{"Report", "", []string{"report"}, ""},
 		{"App", "", []string{"app-operator"}, ""},
+		{"App", "operator", []string{"team-a/operator", "team-b/operator"}, "operator"},
+		{"App", "operator", []string{"team-a/operator", "team-c/operator"}, ""},
+		{"", "", []string{"app-operator"}, ""},
 	} {
-		n := &ownertree.Node{Kind: &cluster.Kind{}}
+		n := &ownertree.Node{Kind: &cluster.Kind{}, Namespace: "team-b"}
 		n.Kind.Kind = tt.kind
 		var all []*metav1.PartialObjectMetadata
 		for _, name := range tt.deployments {
-			all = append(all, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			namespace, name, found := strings.Cut(name, "/")
+			if !found {
+				namespace, name = "", namespace
+			}
+			all = append(all, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 		}
 		got := ""
 		if d := operatorOf(n, []string{tt.manager}, all); d != nil {

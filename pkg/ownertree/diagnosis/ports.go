@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
@@ -67,10 +68,10 @@ func (d *diagnoser) missingPorts(s *corev1.Service, ready []*ownertree.Node) []i
 		if port.TargetPort.Type == intstr.Int {
 			number := fmt.Sprint(cmp.Or(port.TargetPort.IntVal, port.Port))
 			at := d.undeclared(number, all)
-			if at < 0 {
+			if at < 0 || s.Spec.ClusterIP == corev1.ClusterIPNone { // its clients choose the port
 				continue
 			}
-			c.Certainty = inspect.Possible
+			c.Certainty, c.Weight = inspect.Possible, inspect.General
 			c.Detail = number + " is declared by no container of " + d.workloadText(all[at].pod)
 			c.Evidence[0].Text = number
 			c.Evidence = append(c.Evidence, portEvidence(all[at].pod, all[at].numbers))
@@ -140,7 +141,7 @@ func (d *diagnoser) podsGone(endpoints []*ownertree.Node) []inspect.Cause {
 	var out []inspect.Cause
 	for _, n := range endpoints {
 		var slice discoveryv1.EndpointSlice
-		if !d.typed(n, &slice) || !d.listed("pods") {
+		if !d.typed(n, &slice) {
 			continue
 		}
 		for _, e := range slice.Endpoints {
@@ -148,11 +149,12 @@ func (d *diagnoser) podsGone(endpoints []*ownertree.Node) []inspect.Cause {
 				continue
 			}
 			to := &inspect.Reference{Kind: "Pod", Namespace: n.Namespace, Name: e.TargetRef.Name}
-			if cmp.Or(e.TargetRef.Namespace, n.Namespace) != n.Namespace || d.find(to) != nil {
+			exists, known := d.graph.Exists(schema.GroupKind{Kind: "Pod"})(n.Namespace, to.Name)
+			if cmp.Or(e.TargetRef.Namespace, n.Namespace) != n.Namespace || exists || !known {
 				continue
 			}
 			out = append(out, inspect.Cause{
-				Type: inspect.MissingObject, Certainty: inspect.Certain, Weight: inspect.Specific, Refers: to,
+				Type: inspect.MissingObject, Certainty: inspect.Likely, Weight: inspect.Specific, Refers: to,
 				Detail: "names as an endpoint",
 				Evidence: []inspect.Evidence{{
 					Source: inspect.FromObject, Name: "EndpointSlice/" + n.Name,

@@ -80,17 +80,24 @@ func (d *diagnoser) admissionChecks(w *ownertree.Node, c *inspect.Cause) {
 	if obj == nil {
 		return
 	}
-	for _, check := range untyped.Map(obj.Object).Maps("status", "admissionChecks") {
-		if state := check.Text("state"); state != "Ready" && state != "" {
-			text := fmt.Sprintf("admission check %s is %s", check.Text("name"), state)
-			if message := check.Text("message"); message != "" {
-				text += ": " + message
-			}
-			c.Detail = text
-			c.Evidence = append(c.Evidence, inspect.Evidence{
-				Source: inspect.FromObject, Name: "Workload/" + w.Name, Text: text,
-			})
+	hasQuota := slices.ContainsFunc(d.facts.Of(w).Conditions, func(c inspect.Condition) bool {
+		return c.Type == "QuotaReserved" && c.Status == "True"
+	})
+	checks := untyped.Map(obj.Object).Maps("status", "admissionChecks")
+	for _, state := range []string{"Rejected", "Retry", "Pending"} {
+		at := slices.IndexFunc(checks, func(check untyped.Map) bool { return check.Text("state") == state })
+		if at < 0 || !hasQuota { // before, all are pending
+			continue
 		}
+		text := fmt.Sprintf("admission check %s is %s", checks[at].Text("name"), state)
+		if message := checks[at].Text("message"); message != "" {
+			text += ": " + message
+		}
+		c.Detail = text
+		c.Evidence = append(c.Evidence, inspect.Evidence{
+			Source: inspect.FromObject, Name: "Workload/" + w.Name, Text: text,
+		})
+		return
 	}
 }
 

@@ -334,6 +334,9 @@ func (r *situationReader) failingAPIs(ctx context.Context) []*ownertree.Node {
 // follow has an object explained that another one has to do with, and that no reference of that names.
 func (r *situationReader) follow(ctx context.Context, from, to *ownertree.Node, relation string) {
 	r.relations[from] = append(r.relations[from], ownertree.Relation{From: from, To: to, Type: relation})
+	if slices.Contains(r.explained, to) {
+		return
+	}
 	r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{to}, ownertree.TreeOptions{Down: true})...)
 	r.readFacts(ctx, []*ownertree.Node{to})
 	r.explained = append(r.explained, to)
@@ -346,19 +349,22 @@ func (r *situationReader) consumers(ctx context.Context) error {
 		return nil
 	}
 	target := cluster.Target{Kind: *pods, Namespace: r.Asked.Namespace}
+	var found []*ownertree.Node
 	pending := cluster.ListOptions{Fields: "status.phase=Pending,spec.nodeName=", Whole: true}
 	err := r.reader.ListObjects(ctx, target, pending, func(pod *unstructured.Unstructured) error {
 		uses := slices.ContainsFunc(untyped.Map(pod.Object).Maps("spec", "volumes"), func(v untyped.Map) bool {
 			return v.Text("persistentVolumeClaim", "claimName") == r.Asked.Name
 		})
-		if n := r.graph.Find(*pods, pod.GetNamespace(), pod.GetName()); n != nil && uses &&
-			len(r.relations[r.Asked]) < mostAlike {
-			r.follow(ctx, r.Asked, n, "is used by")
+		if n := r.graph.Find(*pods, pod.GetNamespace(), pod.GetName()); n != nil && uses && len(found) < mostAlike {
+			found = append(found, n)
 		}
 		return nil
 	})
 	if err != nil {
 		r.unread = append(r.unread, target.Incomplete(err))
+	}
+	for _, n := range found {
+		r.follow(ctx, r.Asked, n, "is used by")
 	}
 	return nil
 }

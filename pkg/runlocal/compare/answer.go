@@ -70,8 +70,15 @@ func (r *run) isPassing(k *keyState, ev *event) bool {
 	current := contentText(contentOf(r.object(ev.objectID()).current, VerbUpdateStatus))
 	return slices.ContainsFunc(k.effects, func(later *event) bool {
 		return later != ev && !later.played && later.verb == VerbUpdateStatus && later.objectID() == ev.objectID() &&
-			(later.soonAfter(ev) || later.made && r.newest > ev.position || contentText(later.content) == current)
+			(later.soonAfter(ev) || later.made && r.playedBetween(ev, later) || contentText(later.content) == current)
 	})
+}
+
+// playedBetween reports whether something that was recorded between two events has been played. r.mu must be held.
+func (r *run) playedBetween(a, b *event) bool {
+	events := r.loaded.events
+	return slices.ContainsFunc(events[min(a.position+1, len(events)):min(b.position, len(events))],
+		func(ev *event) bool { return ev.played })
 }
 
 // isGoneSoon reports whether the object of a status is deleted soon after it: so the status is one in between, without
@@ -89,7 +96,6 @@ func (r *run) playEvent(ev *event) {
 	}
 	ev.played = true
 	r.played++
-	r.newest = max(r.newest, ev.position)
 	if ev.refused != nil {
 		return
 	}
@@ -185,7 +191,7 @@ func (r *run) answer(_ context.Context, w *write) answer {
 	if unknown := r.keys[keyID{w.controller, ""}]; unknown != nil && w.key != "" {
 		effects = slices.Concat(effects, unknown.effects)
 	}
-	found, ev := match(w, effects, r.moment, r.target, r.newest)
+	found, ev := match(w, effects, r.moment, r.target, r.playedBetween)
 	r.note("write of %s %s: %s %s %s, moment %d, outcome %d of %s", w.controller, w.key, w.verb, w.object.Resource,
 		w.object.Name, r.moment, found, ev)
 	if last := w.lastRefusal(effects); last != nil && (found != same || ev.refused == nil && ev != r.target) {

@@ -91,7 +91,7 @@ func TestBehind(t *testing.T) {
 // be a timer that has ended, which is found out by a run that does not.
 func TestStatusInstead(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for newest, missing := range map[int]int{1: 1, 3: 0} {
+	for isPlayed, missing := range map[bool]int{false: 1, true: 0} {
 		id := keyID{"deployment", "shop/web"}
 		status := func(position, replicas int) *event {
 			return &event{
@@ -104,19 +104,20 @@ func TestStatusInstead(t *testing.T) {
 				content: untyped.Map{"status": map[string]any{"replicas": int64(replicas)}},
 			}
 		}
-		first, second := status(2, 1), status(4, 2)
+		first, second := status(0, 1), status(2, 2)
 		r := &run{
 			clock: clocktesting.NewFakeClock(start), result: &Result{}, timeline: newTimeline(start, start),
-			hiding: newHiding(replay.Header{}, nil), objects: map[objectID]*objectState{}, newest: newest,
+			hiding: newHiding(replay.Header{}, nil), objects: map[objectID]*objectState{},
 			keys:    map[keyID]*keyState{id: {effects: []*event{first, second}, ahead: map[string]int{}}},
 			deliver: func(*event, []byte) error { return nil }, session: &runlocal.Session{},
+			loaded: &recorded{events: []*event{first, {position: 1, played: isPlayed}, second}},
 		}
 		r.object(first.objectID()).coming = []*event{first, second}
 		r.accept(&write{keyID: id, verb: VerbUpdateStatus, content: second.content}, second, false)
 		got := r.keys[id].result
 		if begins := errors.Is(r.err, errTimed); len(got.Missing) != missing || begins != (missing > 0) {
-			t.Errorf("event %d has been played: %d missing, begins again %t; want %d missing, and to begin again if any is",
-				newest, len(got.Missing), begins, missing)
+			t.Errorf("the event between is played %t: %d missing, begins again %t; want %d missing, and to begin again if any is",
+				isPlayed, len(got.Missing), begins, missing)
 		}
 	}
 }

@@ -106,11 +106,14 @@ const (
 )
 
 // match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
-// that the recording has come to, if the moment is due, newest the position of the last event that was played.
+// that the recording has come to, if the moment is due. Between reports whether something that was recorded between two
+// events has been played.
 //
 // Of updates only the next counts, and of statuses that follow each other soon any. Of creations and deletions all
 // count that the key made one after the other, without other writes between: controllers send them at once.
-func match(w *write, effects []*event, when moment, target *event, newest int) (outcome, *event) {
+func match(
+	w *write, effects []*event, when moment, target *event, between func(a, b *event) bool,
+) (outcome, *event) {
 	like, run := w.candidates(effects)
 	if at := slices.IndexFunc(run, w.isSame); at >= 0 {
 		return same, run[at]
@@ -127,7 +130,7 @@ func match(w *write, effects []*event, when moment, target *event, newest int) (
 		return unmatched, nil
 	case when == due && !slices.Contains(run, target), when == late && w.verb == VerbUpdateStatus:
 		return premature, nil
-	case w.verb == VerbUpdateStatus && len(like) > 1 && (like[1].soonAfter(like[0]) || newest > like[0].position):
+	case w.verb == VerbUpdateStatus && len(like) > 1 && (like[1].soonAfter(like[0]) || between(like[0], like[1])):
 		return merged, like[0]
 	case w.verb == VerbDelete && when == due:
 		return otherChoice, target

@@ -31,26 +31,26 @@ func TestStatusesInARow(t *testing.T) {
 		when    moment
 		want    outcome
 		event   *event
-		newest  int
+		between bool
 		reason  string
 	}{
-		{[]*event{two}, early, same, two, 0, "it is the next"},
-		{[]*event{played, one, two}, early, same, two, 0, "both were written within a second: the first may not be seen"},
-		{[]*event{other, one, two}, early, same, two, 0, "what comes before the first is of another sort"},
-		{[]*event{one, other, two}, early, premature, nil, 0, "something else was written between"},
-		{[]*event{one, other, two}, due, merged, one, 0, "something else must be written between"},
-		{[]*event{one, late}, early, premature, nil, 0, "there was time to see the first"},
-		{[]*event{one, late}, due, same, late, 0, "the first was not written"},
-		{[]*event{one, last}, due, different, one, 0, "there was time to see the first"},
-		{[]*event{one, last}, due, merged, one, 1, "what was recorded after the first has been played before"},
-		{[]*event{one}, early, premature, nil, 0, "it may come"},
-		{[]*event{one}, due, different, one, 0, "it does not come"},
+		{[]*event{two}, early, same, two, false, "it is the next"},
+		{[]*event{played, one, two}, early, same, two, false, "both were written within a second: the first may not be seen"},
+		{[]*event{other, one, two}, early, same, two, false, "what comes before the first is of another sort"},
+		{[]*event{one, other, two}, early, premature, nil, false, "something else was written between"},
+		{[]*event{one, other, two}, due, merged, one, false, "something else must be written between"},
+		{[]*event{one, late}, early, premature, nil, false, "there was time to see the first"},
+		{[]*event{one, late}, due, same, late, false, "the first was not written"},
+		{[]*event{one, last}, due, different, one, false, "there was time to see the first"},
+		{[]*event{one, last}, due, merged, one, true, "what was recorded after the first has been played before"},
+		{[]*event{one}, early, premature, nil, false, "it may come"},
+		{[]*event{one}, due, different, one, false, "it does not come"},
 	} {
 		w := &write{
 			verb: VerbUpdateStatus, object: trace.Object{Group: "apps", Resource: "deployments", Name: "web"},
 			content: two.content,
 		}
-		if got, ev := match(w, tc.effects, tc.when, one, tc.newest); got != tc.want || ev != tc.event {
+		if got, ev := match(w, tc.effects, tc.when, one, func(_, _ *event) bool { return tc.between }); got != tc.want || ev != tc.event {
 			t.Errorf("outcome %d of %s, want %d of %s: %s", got, ev, tc.want, tc.event, tc.reason)
 		}
 	}

@@ -87,7 +87,7 @@ func (r *programRun) refuseWrite(w *write, when moment, found outcome, ev *event
 // match is match for a program: a status is answered by a recorded one that shows the same, and by that only once all
 // has been played that it may depend on.
 func (r *programRun) match(w *write, effects []*event, when moment, target *event) (outcome, *event) {
-	found, ev := match(w, effects, when, target, 0) // what it writes is not played before its turn
+	found, ev := match(w, effects, when, target, func(_, _ *event) bool { return false }) // all is played in turn
 	switch {
 	case found == merged && when == due && ev != target:
 		return premature, nil

@@ -229,7 +229,6 @@ type run struct {
 	target  *event    // the effect that the recording has come to, if it is due
 	due     time.Time // when the run was to be where it is
 	played  int       // how many events were
-	newest  int       // the position of the last of them in the recording
 	err     error     // the first error of playing an event
 	result  *Result
 }
