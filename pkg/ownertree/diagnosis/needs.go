@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
@@ -47,7 +48,7 @@ func (d *diagnoser) uses(
 // one of them reports has its name, or else, as a note, if the set is as requested.
 func (d *diagnoser) governingService(n *ownertree.Node, status *treestatus.StatusNode) (inspect.Cause, bool) {
 	var s appsv1.StatefulSet
-	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.ServiceName == "" || s.Spec.Replicas != nil && *s.Spec.Replicas == 0 {
+	if n.Deleting != nil || !d.typed(n, &s) || s.Spec.ServiceName == "" || ptr.Deref(s.Spec.Replicas, 1) == 0 {
 		return inspect.Cause{}, false
 	}
 	exists, known := d.graph.Exists(schema.GroupKind{Kind: "Service"})(n.Namespace, s.Spec.ServiceName)

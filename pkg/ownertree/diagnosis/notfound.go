@@ -36,7 +36,8 @@ func (r *situationReader) reportedMissing(ctx context.Context) error {
 			for _, m := range notFound.FindAllStringSubmatch(message, -1) {
 				kind, err := r.kinds.Resolve(m[1])
 				word, _, _ := strings.Cut(m[1], ".")
-				isKind := err == nil && (word == kind.Resource || word == kind.Kind || word == strings.ToLower(kind.Kind))
+				names := []string{kind.Resource, kind.Kind, strings.ToLower(kind.Kind)}
+				isKind := err == nil && slices.Contains(names, word)
 				if isKind && len(validation.IsDNS1123Subdomain(m[2])) == 0 && looked < mostNotFound {
 					looked++
 					r.lookFor(ctx, n, kind, m[2])

@@ -90,8 +90,8 @@ func (r *situationReader) managersOf(n *ownertree.Node) []string {
 }
 
 // operatorOf returns the one of the Deployments that is called like a field manager of an object, or else the one whose
-// name begins with the first word of its kind, and is that of an operator or controller. Those in the object's namespace
-// come first; if there are several, it is not known which it is, and the result is nil.
+// name begins with the first word of its kind, and is that of an operator or controller. Those in the object's
+// namespace come first; if there are several, it is not known which it is, and the result is nil.
 func operatorOf(
 	n *ownertree.Node, managers []string, all []*metav1.PartialObjectMetadata,
 ) *metav1.PartialObjectMetadata {

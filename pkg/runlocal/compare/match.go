@@ -106,8 +106,8 @@ const (
 )
 
 // match returns the effect that answers the write, or that it is different from; nil for none. Target is the effect
-// that the recording has come to, if the moment is due. Between reports whether something that was recorded between two
-// events has been played.
+// that the recording has come to, if the moment is due. Between reports whether something that was recorded between
+// two events has been played.
 //
 // Of updates only the next counts, and of statuses that follow each other soon any. Of creations and deletions all
 // count that the key made one after the other, without other writes between: controllers send them at once.
