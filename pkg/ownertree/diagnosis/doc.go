@@ -3,10 +3,11 @@
 //
 //   - Read reads what is of interest around the object: the facts of its tree (package treestatus), what the worst of
 //     it uses, that in full, and its Events (situation.go), the attachments of volumes (attachments.go), the
-//     autoscaler (scaling.go), and whether what should act on it runs (leases.go).
+//     autoscaler (scaling.go), its queue (queues.go), whether what should act on it runs (leases.go, operators.go),
+//     and what it reports not to exist (notfound.go).
 //   - Situation.Diagnose, which reads nothing, looks for causes in all of that (diagnose.go): those that each object
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
-//     not exist (needs.go), Services and Ingresses without backends (network.go), and deletions that wait
+//     not exist (needs.go), Services and Ingresses without backends (network.go, ports.go), and deletions that wait
 //     (deletion.go). It orders what is left when symptoms and repetitions have gone (rank.go).
 //   - Situation.ReadRefusers reads what the causes say to refuse writes, as it is now (refusals.go, webhooks.go),
 //     and why a Deployment is stuck whose controller writes nothing when it is tried (stuck.go).
