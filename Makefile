@@ -54,7 +54,7 @@ race: ## run the tests of pkg/ under the race detector
 
 # The scripts start many processes: nothing else is tested beside them. Half of the time they wait.
 test-programs: ## run the tests of what is not in pkg/
-	go test $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/... ./krew
+	go test -timeout 30m $(TESTFLAGS) ./cmd/kubectl-reconcile/internal/... ./test/... ./krew
 	$(BRIEF) go test $(TESTFLAGS) -parallel 4 ./cmd/kubectl-reconcile
 
 test-docs: ## run the blocks of the documentation, and compare what they print with what is shown
