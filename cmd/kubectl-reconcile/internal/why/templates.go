@@ -253,6 +253,9 @@ func (l *commandList) resume(c *diagnosis.Cause, n *ownertree.Node) {
 		if c.Refers != nil && c.Refers.Kind == "LocalQueue" {
 			l.look(n.Namespace, "describe localqueue.kueue.x-k8s.io %s", c.Refers.Name)
 		}
+	case field == "spec.replicas": // of what runs the controller
+		l.look(n.Namespace, "describe %s", typeName(n))
+		l.change("if it is to run", n.Namespace, "scale %s --replicas=COUNT", typeName(n))
 	case kind == "Deployment.apps":
 		l.look(n.Namespace, "rollout status %s", typeName(n))
 		l.change("", n.Namespace, "rollout resume %s", typeName(n))
