@@ -326,20 +326,6 @@ func timeAt(v untyped.Map, field string) *metav1.Time {
 	return t
 }
 
-// lastLine returns the last line of a text that is not blank: a program that fails says why at the end.
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	for i, line := range slices.Backward(lines) {
-		if i == 0 || strings.TrimSpace(line) != "" && !addsToError.MatchString(line) {
-			return strings.TrimSpace(line)
-		}
-	}
-	return ""
-}
-
-// addsToError matches lines that databases write after an error, to add to it.
-var addsToError = regexp.MustCompile(`(^\s*|\] )(HINT|DETAIL|CONTEXT|STATEMENT|LOCATION):`)
-
 // containerStatus is what the kubelet reports of a container; nil if it does not.
 func (f *causeFinder) containerStatus(c Container) untyped.Map {
 	for _, list := range []string{"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"} {

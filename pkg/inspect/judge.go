@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -185,6 +186,20 @@ func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(line)
 }
+
+// lastLine returns the last line of a text that is not blank: a program that fails says why at the end.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range slices.Backward(lines) {
+		if i == 0 || strings.TrimSpace(line) != "" && !addsToError.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// addsToError matches lines that databases write after an error, to add to it.
+var addsToError = regexp.MustCompile(`(^\s*|\] )(HINT|DETAIL|CONTEXT|STATEMENT|LOCATION):`)
 
 // since returns when the state that the status describes began; nil if the object does not report it.
 func since(obj *unstructured.Unstructured, r Report) *metav1.Time {

@@ -239,9 +239,6 @@ func (r *relater) add(referring *Node, to target, ref *reference) {
 	}
 }
 
-// ShouldMake is the Type of a relation to what should make an object of a kind and name that is missing.
-func ShouldMake(kind, name string) string { return "should make " + kind + "/" + name }
-
 // makersOf finds the custom resources that make what is missing, and continues from these.
 func (r *relater) makersOf(ctx context.Context) {
 	lacking := r.lacking
@@ -263,7 +260,7 @@ func (r *relater) makersOf(ctx context.Context) {
 		}
 		for _, maker := range r.source.adopt(makers) {
 			r.found = append(r.found, Relation{
-				From: n, To: maker, Type: ShouldMake(n.Kind.Kind, n.Name), Inverse: "should be made by",
+				From: n, To: maker, Type: "should make " + n.Kind.Kind + "/" + n.Name, Inverse: "should be made by",
 			})
 			r.follow(uses, []*Node{maker})
 		}

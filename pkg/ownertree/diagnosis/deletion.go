@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +19,6 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
 
@@ -52,7 +50,9 @@ func (d *diagnoser) deletion(n *ownertree.Node, own []inspect.Cause) []inspect.C
 			})
 		}
 		if owner, ok := d.finalizerOwner(n, c.Detail); ok && c.Weight == inspect.Specific {
-			c.Evidence = append(c.Evidence, owner)
+			c.Evidence = append(c.Evidence, inspect.Evidence{
+				Source: inspect.FromWriter, Name: owner.Manager, Text: "set it", Time: owner.Time,
+			})
 		}
 	}
 	if len(blockers.Dependents) > 0 {
@@ -86,19 +86,18 @@ func finalizersOf(n *ownertree.Node) []inspect.Cause {
 	return out
 }
 
-// finalizerOwner is evidence of who has added a finalizer, and so should remove it.
-func (d *diagnoser) finalizerOwner(n *ownertree.Node, finalizer string) (inspect.Evidence, bool) {
+// finalizerOwner is who has added a finalizer, and so should remove it; false if that is not known.
+func (s *Situation) finalizerOwner(n *ownertree.Node, finalizer string) (fields.FieldOwner, bool) {
 	path, err := fields.ParsePath("metadata.finalizers[=" + finalizer + "]")
-	obj := d.objects[n.UID]
+	obj := s.objects[n.UID]
 	if err != nil || obj == nil {
-		return inspect.Evidence{}, false
+		return fields.FieldOwner{}, false
 	}
 	value, err := fields.Owners(obj, path)
 	if err != nil || len(value.Owners) == 0 {
-		return inspect.Evidence{}, false
+		return fields.FieldOwner{}, false
 	}
-	owner := value.Owners[0]
-	return inspect.Evidence{Source: inspect.FromWriter, Name: owner.Manager, Text: "set it", Time: owner.Time}, true
+	return value.Owners[0], true
 }
 
 // dependentsRemain is the cause of an object whose foreground deletion waits for dependents. What these wait for is
@@ -264,38 +263,6 @@ func (r *situationReader) unhealthyOf(ctx context.Context) {
 		looked[p.budget] = true
 		r.unready(ctx, r.Asked, p.budget.namespace, p.budget.selector,
 			"waits because of PodDisruptionBudget/"+p.budget.name+" for")
-	}
-}
-
-// unready has a few pods explained that a selector matches, and that are not ready.
-func (r *situationReader) unready(
-	ctx context.Context, from *ownertree.Node, namespace string, selector labels.Selector, relation string,
-) {
-	pods := r.kind("", "Pod")
-	if pods == nil {
-		return
-	}
-	var found []ownertree.Ref
-	target := cluster.Target{Kind: *pods, Namespace: namespace}
-	selected := cluster.ListOptions{Labels: selector.String()}
-	err := r.reader.ListObjects(ctx, target, selected, func(pod *unstructured.Unstructured) error {
-		ready := slices.ContainsFunc(untyped.Map(pod.Object).Maps("status", "conditions"), func(c untyped.Map) bool {
-			return c.Text("type") == "Ready" && c.Text("status") == "True"
-		})
-		phase := corev1.PodPhase(untyped.Map(pod.Object).Text("status", "phase"))
-		ended := phase == corev1.PodFailed || phase == corev1.PodSucceeded
-		if len(found) < mostAlike && !ready && !ended {
-			found = append(found, ownertree.Ref{Kind: *pods, Namespace: pod.GetNamespace(), Name: pod.GetName()})
-		}
-		return nil
-	})
-	if err != nil {
-		r.unread = append(r.unread, target.Incomplete(err))
-	}
-	for _, ref := range found {
-		if n, err := r.graph.Get(ctx, r.reader, ref); err == nil { // it has not gone
-			r.follow(ctx, from, n, relation)
-		}
 	}
 }
 

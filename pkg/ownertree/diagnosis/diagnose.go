@@ -419,6 +419,13 @@ func (d *diagnoser) readyBelow(n *treestatus.StatusNode, own []inspect.Cause) {
 	}
 }
 
+// repeats reports whether an object repeats in a cause what one below it reports.
+func repeats(c *inspect.Cause, below *Cause) bool {
+	return below.Type == c.Type && referenceText(below.Refers) == referenceText(c.Refers) && below.Weight >= c.Weight &&
+		(c.Refers != nil || !reportsInWords(c) || strings.Contains(c.Detail, below.Detail) ||
+			sameTail(c.Detail, below.Detail))
+}
+
 // explain makes symptoms of those causes of an object that others explain: its own, or those found below it.
 func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cause) {
 	found := func(types ...inspect.CauseType) bool {
@@ -429,14 +436,14 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 	unbound := d.waitsForClaim(n)
 	attached := slices.ContainsFunc(below, func(c *Cause) bool { return c.Type == inspect.VolumeNotAttached })
 	missing := found(inspect.MissingObject, inspect.MissingKey)
+	heaviest := inspect.Symptom
+	for _, b := range below {
+		heaviest = max(heaviest, b.Weight)
+	}
 	for i := range own {
 		c := &own[i]
-		if slices.ContainsFunc(below, func(b *Cause) bool {
-			return b.Type == c.Type && referenceText(b.Refers) == referenceText(c.Refers) && b.Weight >= c.Weight &&
-				(c.Refers != nil || !reportsInWords(c) || strings.Contains(c.Detail, b.Detail) ||
-					sameTail(c.Detail, b.Detail))
-		}) {
-			c.Weight = inspect.Symptom // an owner repeats what the object below reports
+		if slices.ContainsFunc(below, func(b *Cause) bool { return repeats(c, b) }) {
+			c.Weight = inspect.Symptom
 		}
 		switch c.Type { //nolint:exhaustive // the others stand for themselves
 		case inspect.MissingObject:
@@ -444,7 +451,7 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 				c.Weight = inspect.Symptom
 			}
 		case inspect.HeldByQueue:
-			if slices.ContainsFunc(below, func(b *Cause) bool { return b.Weight > inspect.Symptom }) {
+			if heaviest > inspect.Symptom {
 				c.Weight = inspect.General
 			}
 		case inspect.NoStatus, inspect.Finalizer:
@@ -468,15 +475,12 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 				c.Weight = inspect.Symptom
 			}
 		case inspect.APIUnavailable:
-			if slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight == inspect.Specific }) {
+			if heaviest == inspect.Specific {
 				c.Weight = inspect.Symptom
 			}
 		case inspect.ConditionFailed, inspect.StateFailed, inspect.WarningReported:
-			if d.facts.Of(n).Status.Status == inspect.InProgress &&
-				slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight > inspect.Symptom }) {
-				c.Weight = inspect.Symptom // it waits for what is below
-			}
-			if missing || slices.ContainsFunc(below, func(c *Cause) bool { return c.Weight == inspect.Specific }) {
+			waits := d.facts.Of(n).Status.Status == inspect.InProgress && heaviest > inspect.Symptom
+			if missing || waits || heaviest == inspect.Specific {
 				c.Weight = inspect.Symptom
 			}
 		case inspect.GenerationNotSeen:

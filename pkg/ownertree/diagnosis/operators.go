@@ -21,7 +21,7 @@ const runBy = "seems to be acted on by"
 
 // operatorsOf finds the Deployments that seem to run the controllers of custom resources on which none acts: those that
 // have no status, whose last change was not seen, or that wait for a finalizer. It goes by the field managers of these,
-// and by the names of Deployments in all namespaces, which are listed once. Where they may not be, none is found.
+// and by the names of Deployments in all namespaces, which are listed once.
 func (r *situationReader) operatorsOf(ctx context.Context) error {
 	kind := r.kind(appsv1.GroupName, "Deployment")
 	facts, _ := r.facts.At(r.now)
@@ -36,9 +36,11 @@ func (r *situationReader) operatorsOf(ctx context.Context) error {
 	}
 	var all []*metav1.PartialObjectMetadata
 	keep := func(_ cluster.Target, object *metav1.PartialObjectMetadata) { all = append(all, object) }
-	if _, err := r.reader.ListMetadata(ctx, []cluster.Target{{Kind: *kind}}, keep); err != nil {
+	unread, err := r.reader.ListMetadata(ctx, []cluster.Target{{Kind: *kind}}, keep)
+	if err != nil {
 		return err
 	}
+	r.unread = append(r.unread, unread...)
 	followed := map[*ownertree.Node]bool{}
 	for _, n := range waiting {
 		at := operatorOf(n, r.managersOf(n), all)
@@ -60,7 +62,7 @@ func (r *situationReader) operatorsOf(ctx context.Context) error {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-		if err == nil && at.Namespace != r.Asked.Namespace { // whose pods are in the graph
+		if err == nil {
 			before := len(r.explained)
 			r.unready(ctx, to, at.Namespace, selector, "selects")
 			r.read(ctx, r.explained[before:])
@@ -80,10 +82,8 @@ func (r *situationReader) managersOf(n *ownertree.Node) []string {
 		out = append(out, w.Manager)
 	}
 	for _, name := range n.Finalizers {
-		if path, err := fields.ParsePath("metadata.finalizers[=" + name + "]"); err == nil {
-			if value, err := fields.Owners(obj, path); err == nil && len(value.Owners) > 0 {
-				out = append(out, value.Owners[0].Manager)
-			}
+		if owner, ok := r.finalizerOwner(n, name); ok {
+			out = append(out, owner.Manager)
 		}
 	}
 	return out

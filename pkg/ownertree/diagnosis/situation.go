@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/untyped"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/treestatus"
 )
@@ -329,44 +328,6 @@ func (r *situationReader) failingAPIs(ctx context.Context) []*ownertree.Node {
 		out = append(out, n)
 	}
 	return out
-}
-
-// follow has an object explained that another one has to do with, and that no reference of that names.
-func (r *situationReader) follow(ctx context.Context, from, to *ownertree.Node, relation string) {
-	r.relations[from] = append(r.relations[from], ownertree.Relation{From: from, To: to, Type: relation})
-	if slices.Contains(r.explained, to) {
-		return
-	}
-	r.branches = append(r.branches, r.graph.Tree([]*ownertree.Node{to}, ownertree.TreeOptions{Down: true})...)
-	r.readFacts(ctx, []*ownertree.Node{to})
-	r.explained = append(r.explained, to)
-}
-
-// consumers finds the pods that wait for a node, and that use a claim which is bound when they have one.
-func (r *situationReader) consumers(ctx context.Context) error {
-	pods := r.kind("", "Pod")
-	if pods == nil || r.Asked.Kind.GroupKind().String() != "PersistentVolumeClaim" || r.facts.Of(r.Asked).Current() {
-		return nil
-	}
-	target := cluster.Target{Kind: *pods, Namespace: r.Asked.Namespace}
-	var found []*ownertree.Node
-	pending := cluster.ListOptions{Fields: "status.phase=Pending,spec.nodeName=", Whole: true}
-	err := r.reader.ListObjects(ctx, target, pending, func(pod *unstructured.Unstructured) error {
-		uses := slices.ContainsFunc(untyped.Map(pod.Object).Maps("spec", "volumes"), func(v untyped.Map) bool {
-			return v.Text("persistentVolumeClaim", "claimName") == r.Asked.Name
-		})
-		if n := r.graph.Find(*pods, pod.GetNamespace(), pod.GetName()); n != nil && uses && len(found) < mostAlike {
-			found = append(found, n)
-		}
-		return nil
-	})
-	if err != nil {
-		r.unread = append(r.unread, target.Incomplete(err))
-	}
-	for _, n := range found {
-		r.follow(ctx, r.Asked, n, "is used by")
-	}
-	return nil
 }
 
 // hasBackends reports whether the object routes requests to others, whose state its own status does not tell.

@@ -16,10 +16,7 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -69,42 +66,6 @@ type situation struct {
 	Then []action `json:"then,omitempty"`
 	// Repair is what is done when the cause has been named, so that the object converges.
 	Repair []action `json:"repair,omitempty"`
-}
-
-// customKind is a kind that a definition is made of.
-type customKind struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Resource   string `json:"resource"`
-	Cluster    bool   `json:"cluster,omitempty"`
-}
-
-// definition returns the CustomResourceDefinition of the kind.
-func (k customKind) definition() map[string]any {
-	group, version, _ := strings.Cut(k.APIVersion, "/")
-	scope := "Namespaced"
-	if k.Cluster {
-		scope = "Cluster"
-	}
-	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	return map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{
-			"name":        k.Resource + "." + group,
-			"annotations": map[string]any{"api-approved.kubernetes.io": "https://example.com/approved"}, // for groups of k8s.io
-		},
-		"spec": map[string]any{
-			"group": group, "scope": scope,
-			"names": map[string]any{"kind": k.Kind, "plural": k.Resource, "singular": strings.ToLower(k.Kind)},
-			"versions": []any{map[string]any{
-				"name": version, "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "properties": map[string]any{"spec": open, "status": open},
-					"x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}
 }
 
 // The situations are played on embedded control planes, unless these flags name others: test/realcluster/whycorpus
@@ -252,11 +213,6 @@ func readDocuments(t *testing.T, file string, head any) []map[string]any {
 	}
 }
 
-// definitions is the resource of CustomResourceDefinitions.
-var definitions = schema.GroupVersionResource{
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-}
-
 // define creates the definitions of the custom kinds, and those among the objects: until one is served takes as long as until all are.
 func (p *player) define(t *testing.T, on *stage) {
 	t.Helper()
@@ -269,11 +225,7 @@ func (p *player) define(t *testing.T, on *stage) {
 		t.Fatal(err)
 	}
 	for _, kind := range p.Kinds {
-		_, err := on.client.Resource(definitions).Create(t.Context(), &unstructured.Unstructured{Object: kind.definition()},
-			metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+		kind.define(t, on)
 	}
 	p.documents = slices.DeleteFunc(p.documents, func(document map[string]any) bool {
 		if document["kind"] != "CustomResourceDefinition" {
