@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -25,15 +27,17 @@ type ObjectID struct {
 	// Namespace is empty for cluster-scoped kinds.
 	Namespace, Name string
 	UID             types.UID
+	// Labels are those that it had; nil if that is not known.
+	Labels map[string]string
 }
 
 // ReadOptions choose how ReadObjects reads.
 type ReadOptions struct {
 	// Whole keeps every field of listed objects: see ListOptions.Whole. Objects read one by one are always whole.
 	Whole bool
-	// Existing returns how many objects of a kind are known to exist in a namespace, which decides whether a list is
-	// cheaper than single reads. If it is nil, all but single objects are read by lists.
-	Existing func(kind *Kind, namespace string) int
+	// Existing returns how many objects of a kind that have all these labels are known to exist in a namespace, which
+	// decides whether a list is cheaper than single reads. If it is nil, all but single objects are read by lists.
+	Existing func(kind *Kind, namespace string, having map[string]string) int
 	// AllNamespaces reports that Existing knows the objects of all namespaces. Then many lists of one kind may be read
 	// as one.
 	AllNamespaces bool
@@ -43,6 +47,9 @@ const (
 	// listWorthwhile is how many times more objects a list may hold than are wanted of it, to be cheaper than single
 	// reads.
 	listWorthwhile = 20
+	// manyReads is of how many objects on single reads are avoided, if labels that all of them have, and few others,
+	// make a list possible.
+	manyReads = 32
 	// joinWorthwhile is the least number of lists of a kind that are read as one list of all namespaces. A user who may
 	// read the single lists may not be permitted that one.
 	joinWorthwhile = 4
@@ -116,7 +123,7 @@ func (r *objectsRead) lists() map[listKey]*objectList {
 		if l == nil {
 			l = &objectList{target: Target{Kind: *id.Kind, Namespace: id.Namespace}}
 			if r.options.Existing != nil {
-				l.existing = r.options.Existing(id.Kind, id.Namespace)
+				l.existing = r.options.Existing(id.Kind, id.Namespace, nil)
 			}
 			out[key] = l
 		}
@@ -154,12 +161,18 @@ func joinLists(lists map[listKey]*objectList) {
 // list reads the list if that is cheaper than reading the objects one by one.
 func (r *objectsRead) list(ctx context.Context, l *objectList) {
 	kind := &l.target.Kind
-	if len(l.wanted) == 1 || len(l.wanted)*listWorthwhile < l.existing || !kind.Can("list") {
+	options := ListOptions{Whole: r.options.Whole}
+	if len(l.wanted)*listWorthwhile < l.existing {
+		options.Labels = r.sharedLabels(l)
+	}
+	if len(l.wanted) == 1 || len(l.wanted)*listWorthwhile < l.existing && options.Labels == "" || !kind.Can("list") {
 		r.each(ctx, l.wanted)
 		return
 	}
-	missing, err := r.listed(ctx, l)
+	missing, err := r.listed(ctx, l, options)
 	switch {
+	case err == nil && options.Labels != "":
+		r.each(ctx, missing) // their labels may have changed
 	case err == nil:
 		for _, i := range missing {
 			r.handle(i, nil)
@@ -172,8 +185,25 @@ func (r *objectsRead) list(ctx context.Context, l *objectList) {
 	}
 }
 
+// sharedLabels selects what is wanted of a list by the labels that all of it has; empty if that is little, or others
+// have these labels, too.
+func (r *objectsRead) sharedLabels(l *objectList) string {
+	if len(l.wanted) < manyReads {
+		return ""
+	}
+	shared := maps.Clone(r.ids[l.wanted[0]].Labels)
+	for _, i := range l.wanted {
+		maps.DeleteFunc(shared, func(key, value string) bool { return r.ids[i].Labels[key] != value })
+	}
+	most := len(l.wanted) * listWorthwhile
+	if len(shared) == 0 || r.options.Existing(&l.target.Kind, l.target.Namespace, shared) > most {
+		return ""
+	}
+	return labels.Set(shared).String()
+}
+
 // listed reads the list, and returns those wanted that are not in it.
-func (r *objectsRead) listed(ctx context.Context, l *objectList) (missing []int, err error) {
+func (r *objectsRead) listed(ctx context.Context, l *objectList, options ListOptions) (missing []int, err error) {
 	type arrival struct {
 		index  int
 		object *unstructured.Unstructured
@@ -191,7 +221,6 @@ func (r *objectsRead) listed(ctx context.Context, l *objectList) (missing []int,
 			}
 		})
 	}
-	options := ListOptions{Whole: r.options.Whole}
 	err = r.reader.ListObjects(ctx, l.target, options, func(obj *unstructured.Unstructured) error {
 		if i, ok := wanted[obj.GetUID()]; ok {
 			delete(wanted, obj.GetUID())

@@ -50,8 +50,8 @@ func (r *countingReader) Object(_ context.Context, _ Kind, namespace, name strin
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-func (r *countingReader) ListObjects(_ context.Context, t Target, _ ListOptions, each func(*unstructured.Unstructured) error) error {
-	r.note("list " + t.Namespace)
+func (r *countingReader) ListObjects(_ context.Context, t Target, o ListOptions, each func(*unstructured.Unstructured) error) error {
+	r.note(strings.TrimSuffix("list "+t.Namespace+"?"+o.Labels, "?"))
 	if t.Namespace == "" && r.listErr != nil {
 		return r.listErr
 	}
@@ -65,6 +65,14 @@ func (r *countingReader) ListObjects(_ context.Context, t Target, _ ListOptions,
 	return nil
 }
 
+// labelsOf are the labels of an object: those of n0/00 to n0/39 share two.
+func labelsOf(id string) map[string]string {
+	if len(id) == len("n0/00") {
+		return map[string]string{"app": "a", "of": "many", "name": id}
+	}
+	return nil
+}
+
 func TestReadObjects(t *testing.T) {
 	kind := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Thing"}, Resource: "things", Namespaced: true, Verbs: []string{"get", "list"}}
 	single := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Single"}, Resource: "singles", Namespaced: true, Verbs: []string{"get"}}
@@ -74,7 +82,18 @@ func TestReadObjects(t *testing.T) {
 		all = append(all, fmt.Sprintf("n%d/a", i), fmt.Sprintf("n%d/b", i))
 		some = append(some, fmt.Sprintf("get n%d/a", i), fmt.Sprintf("get n%d/b", i))
 	}
-	existing := func(n int) func(*Kind, string) int { return func(*Kind, string) int { return n } }
+	existing := func(n int) func(*Kind, string, map[string]string) int {
+		return func(_ *Kind, _ string, having map[string]string) int {
+			if having["app"] == "a" {
+				return 40
+			}
+			return n
+		}
+	}
+	var many, single40 []string
+	for i := range 40 {
+		many, single40 = append(many, fmt.Sprintf("n0/%02d", i)), append(single40, fmt.Sprintf("get n0/%02d", i))
+	}
 	for _, tt := range []struct {
 		reason     string
 		kind       *Kind
@@ -96,13 +115,14 @@ func TestReadObjects(t *testing.T) {
 		{"not those of all namespaces are known", kind, all, ReadOptions{Existing: existing(2)}, nil, []string{"list n0", "list n1", "list n2", "list n3", "list n4"}, nil, nil},
 		{"most of the list is not wanted", kind, all, ReadOptions{Existing: existing(5), AllNamespaces: true}, nil, []string{"list n0", "list n1", "list n2", "list n3", "list n4"}, nil, nil},
 		{"a list of all namespaces that is forbidden", kind, all, ReadOptions{Existing: existing(2), AllNamespaces: true}, forbidden, append([]string{"list "}, some...), nil, nil},
+		{"many of still more are listed by their labels", kind, many, ReadOptions{Existing: existing(9000)}, nil, append([]string{"list n0?app=a,of=many"}, single40...), many, nil},
 		{"another error", kind, all, ReadOptions{Existing: existing(2), AllNamespaces: true}, errors.New("broken"), []string{"list "}, nil, []string{"things"}},
 	} {
 		reader := &countingReader{objects: all, listErr: tt.listErr}
 		var ids []ObjectID
 		for _, id := range tt.wanted {
 			namespace, name, _ := strings.Cut(id, "/")
-			ids = append(ids, ObjectID{Kind: tt.kind, Namespace: namespace, Name: name, UID: types.UID(id)})
+			ids = append(ids, ObjectID{Kind: tt.kind, Namespace: namespace, Name: name, UID: types.UID(id), Labels: labelsOf(id)})
 		}
 		var mu sync.Mutex
 		var gone []string
@@ -123,6 +143,7 @@ func TestReadObjects(t *testing.T) {
 		for _, i := range incomplete {
 			failed = append(failed, i.Resource)
 		}
+		slices.Sort(gone)
 		slices.Sort(reader.reads)
 		slices.Sort(tt.reads)
 		if diff := cmp.Diff(tt.reads, reader.reads); diff != "" {

@@ -31,6 +31,8 @@ const (
 	OldRevision inspect.CauseType = "OldRevision"
 	// Stuck: its controller has to act on it, was tried, and writes nothing.
 	Stuck inspect.CauseType = "Stuck"
+	// Rewritten: it is written all the time, though no change of its spec asks for that.
+	Rewritten inspect.CauseType = "Rewritten"
 )
 
 // Link is one object on the way from the object asked for to a cause.
@@ -74,8 +76,8 @@ type Diagnosis struct {
 	Since *metav1.Time
 }
 
-// Diagnose looks for causes, as of a time. It may be called again, and concurrently, but not with ReadRefusers or while
-// Trials are set.
+// Diagnose looks for causes, as of a time. It may be called again, and concurrently, but not with ReadRefusers or
+// ReadRewrites, or while Trials are set.
 func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	facts, _ := s.facts.At(now)
 	d := &diagnoser{Situation: s, facts: facts, now: now, nodes: map[*ownertree.Node]*treestatus.StatusNode{},
@@ -195,6 +197,9 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	}
 	if n == d.Asked {
 		out = append(out, d.scalingFights()...)
+		if c, is := d.rewritten(); is {
+			out = append(out, c)
+		}
 	}
 	d.held(n, out)
 	d.stuck(n, status, out)

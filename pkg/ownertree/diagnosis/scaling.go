@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -140,16 +141,18 @@ const (
 )
 
 // scalingFights are autoscalers whose number of replicas another manager sets back: both have written lately, and the
-// spec has changed often. Who scales by hand, or has applied the number once, is none.
+// spec has changed often, or was set back. Who scales by hand, or has applied the number once, is none.
 func (d *diagnoser) scalingFights() []inspect.Cause {
 	var out []inspect.Cause
 	for _, s := range d.scaled {
 		by, ok := setsReplicas(s.target, d.now)
 		last := s.by.Status.LastScaleTime
-		if !ok || s.target.GetGeneration() <= fewChanges || last == nil || d.now.Sub(last.Time) > lately {
+		replicas, _, _ := unstructured.NestedInt64(s.target.Object, "spec", "replicas")
+		setBack := last != nil && ok && !by.Time.Before(last) && int64(s.by.Status.DesiredReplicas) != replicas
+		if !ok || last == nil || d.now.Sub(last.Time) > lately ||
+			s.target.GetGeneration() <= fewChanges && !setBack && !d.scaledAgain() {
 			continue
 		}
-		replicas, _, _ := unstructured.NestedInt64(s.target.Object, "spec", "replicas")
 		name := "HorizontalPodAutoscaler/" + s.by.Name
 		out = append(out, inspect.Cause{
 			Type: inspect.FieldFight, Certainty: inspect.Likely, Weight: inspect.Specific, Part: "spec.replicas",
@@ -169,6 +172,30 @@ func (d *diagnoser) scalingFights() []inspect.Cause {
 		})
 	}
 	return out
+}
+
+// scaledFrom matches the numbers between which a Deployment has scaled a ReplicaSet (scaleReplicaSet of
+// k8s.io/kubernetes/pkg/controller/deployment/sync.go).
+var scaledFrom = regexp.MustCompile(`^Scaled (?:up|down) replica set (\S+) from (\d+) to (\d+)$`)
+
+// scaledAgain reports whether Events of the object asked for tell of a ReplicaSet that was scaled there and back, or of
+// an autoscaler that has set the same number again.
+func (d *diagnoser) scaledAgain() bool {
+	var scaled [][]string
+	for _, e := range d.events[d.Asked] {
+		if e.Last.IsZero() || d.now.Sub(e.Last.Time) > lately {
+			continue
+		}
+		m := scaledFrom.FindStringSubmatch(e.Message)
+		isBack := func(o []string) bool { return o[1] == m[1] && o[2] == m[3] && o[3] == m[2] }
+		switch {
+		case e.Reason == "SuccessfulRescale" && e.Count > 1, m != nil && slices.ContainsFunc(scaled, isBack):
+			return true
+		case m != nil:
+			scaled = append(scaled, m)
+		}
+	}
+	return false
 }
 
 // setsReplicas returns the manager beside the autoscaler that has lately applied an object with a number of replicas:

@@ -26,6 +26,39 @@ metadata: {name: web}
 spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 status: {desiredReplicas: 5, currentReplicas: 2, lastScaleTime: "2026-01-01T11:59:00Z"}`
 
+// scaledThereAndBack are the Events of a Deployment and its autoscaler.
+const scaledThereAndBack = `
+---
+apiVersion: v1
+kind: Event
+metadata: {name: up}
+involvedObject: {kind: Deployment, name: web, namespace: shop, uid: Deployment/web}
+type: Normal
+reason: ScalingReplicaSet
+message: Scaled up replica set web-1 from 2 to 5
+count: 2
+lastTimestamp: "2026-01-01T11:59:00Z"
+---
+apiVersion: v1
+kind: Event
+metadata: {name: down}
+involvedObject: {kind: Deployment, name: web, namespace: shop, uid: Deployment/web}
+type: Normal
+reason: ScalingReplicaSet
+message: Scaled down replica set web-1 from 5 to 2
+count: 1
+lastTimestamp: "2026-01-01T11:58:00Z"
+---
+apiVersion: v1
+kind: Event
+metadata: {name: rescale}
+involvedObject: {kind: HorizontalPodAutoscaler, name: web, namespace: shop, uid: HorizontalPodAutoscaler/web}
+type: Normal
+reason: SuccessfulRescale
+message: "New size: 5; reason: cpu resource utilization (percentage of request) above target"
+count: 2
+lastTimestamp: "2026-01-01T11:59:00Z"`
+
 // TestScalingFights: what could not be read of autoscalers and what they scale is said, unless it has gone.
 func TestScalingFights(t *testing.T) {
 	const fight = "FieldFight of Deployment/web, spec.replicas: HorizontalPodAutoscaler/web and argocd set spec.replicas in turn -> HorizontalPodAutoscaler/web"
@@ -43,6 +76,9 @@ func TestScalingFights(t *testing.T) {
 		{"asked for the autoscaler", scaledTwice, "HorizontalPodAutoscaler/web", "", 0, true, nil},
 		{"it was applied long ago", strings.Replace(scaledTwice, "T11:58", "T10:58", 1), "Deployment/web", "", 0, false, nil},
 		{"it has hardly been changed", strings.ReplaceAll(scaledTwice, "40", "4"), "Deployment/web", "", 0, false, nil},
+		{"it was set back at once", strings.Replace(strings.ReplaceAll(scaledTwice, "40", "4"), "T11:58", "T11:59", 1), "Deployment/web", "", 0, true, nil},
+		{"Events show that it goes on", strings.ReplaceAll(scaledTwice, "40", "4") + scaledThereAndBack, "Deployment/web", "", 0, true, nil},
+		{"and those of the autoscaler", strings.ReplaceAll(scaledTwice, "40", "4") + scaledThereAndBack, "HorizontalPodAutoscaler/web", "", 0, true, nil},
 		{
 			"the autoscaler may not be read", scaledTwice, "Deployment/web", "horizontalpodautoscalers/web", http.StatusForbidden, false,
 			[]string{"horizontalpodautoscalers Forbidden"},

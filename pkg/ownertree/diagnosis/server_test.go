@@ -49,6 +49,8 @@ type server struct {
 	// refuses has the code with which requests are answered: for an object ("leases/a"), lists of objects in full ("list
 	// leases"), or all of a resource ("leases").
 	refuses map[string]int
+	// reads is called before an object is read whole, and may change it; it may be nil.
+	reads func(*unstructured.Unstructured)
 }
 
 // newServer has the objects of YAML documents. What they do not say is filled in: their namespace is shop, their uid
@@ -148,6 +150,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // form returns the object as a request wants it: whole, or its metadata.
 func (s *server) form(r *http.Request, obj *unstructured.Unstructured) any {
 	if !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		if s.reads != nil {
+			s.reads(obj)
+		}
 		return obj.Object
 	}
 	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": obj.Object["metadata"]}
@@ -217,6 +222,13 @@ func (f objectFields) Get(path string) string {
 // situation reads what is around an object, Kind/name, as of the present time.
 func (s *server) situation(asked string) *Situation {
 	s.Helper()
+	out, _ := s.read(asked)
+	return out
+}
+
+// read is situation, with the reader.
+func (s *server) read(asked string) (*Situation, *cluster.Reader) {
+	s.Helper()
 	listening := httptest.NewServer(s)
 	s.Cleanup(listening.Close)
 	config := &rest.Config{Host: listening.URL, QPS: -1}
@@ -249,7 +261,7 @@ func (s *server) situation(asked string) *Situation {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return out
+	return out, reader
 }
 
 // lines describes the causes of a diagnosis, the likeliest first, each with the object that shows it.

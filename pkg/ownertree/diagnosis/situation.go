@@ -25,7 +25,8 @@ import (
 )
 
 // Situation is what was read around an object. Once it has been read, only its caller changes it: by setting Trials,
-// and by ReadRefusers. Neither may be done while another method is called; the others may be called concurrently.
+// by ReadRefusers and by ReadRewrites. None of these may be done while another method is called; the others may be
+// called concurrently.
 type Situation struct {
 	// Asked is the object whose state is to be explained.
 	Asked *ownertree.Node
@@ -66,6 +67,8 @@ type Situation struct {
 	// keeps pods away.
 	rollouts map[*ownertree.Node]*rollout
 	taints   []taint
+	// versions are three of the object asked for, read one after another, if each differs from the one before.
+	versions []*unstructured.Unstructured
 }
 
 const (

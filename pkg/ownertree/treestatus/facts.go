@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -154,20 +155,28 @@ func readOwn(
 }
 
 func idOf(n *ownertree.Node) cluster.ObjectID {
-	return cluster.ObjectID{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID}
+	return cluster.ObjectID{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: n.UID, Labels: n.Labels}
 }
 
-// countExisting counts nodes by kind and namespace. Nodes of a kind share it.
-func countExisting(nodes []*ownertree.Node) func(*cluster.Kind, string) int {
+// countExisting counts nodes by kind and namespace, and of these the nodes with labels. Nodes of a kind share it.
+func countExisting(nodes []*ownertree.Node) func(*cluster.Kind, string, map[string]string) int {
 	type key struct {
 		kind      *cluster.Kind
 		namespace string
 	}
-	counts := map[key]int{}
+	of := map[key][]*ownertree.Node{}
 	for _, n := range nodes {
-		counts[key{n.Kind, n.Namespace}]++
+		of[key{n.Kind, n.Namespace}] = append(of[key{n.Kind, n.Namespace}], n)
 	}
-	return func(kind *cluster.Kind, namespace string) int { return counts[key{kind, namespace}] }
+	return func(kind *cluster.Kind, namespace string, having map[string]string) int {
+		count := 0
+		for _, n := range of[key{kind, namespace}] {
+			if labels.SelectorFromSet(having).Matches(labels.Set(n.Labels)) {
+				count++
+			}
+		}
+		return count
+	}
 }
 
 // factsReader gathers the facts of one call of ReadFacts.

@@ -94,6 +94,7 @@ var sentences = map[inspect.CauseType]string{
 	diagnosis.PortMissing:      "%P%O leads to a port that does not exist%D",
 	diagnosis.DependentsRemain: "%O is deleted when its dependents have gone%D",
 	diagnosis.PodNotStopped:    "%O does not end%D",
+	diagnosis.Rewritten:        "%O is written all the time%D",
 	diagnosis.Stuck:            "%O is stuck, because its controller would change nothing%D",
 	diagnosis.OldRevision: "%O has an older revision of the template, and is not replaced before it becomes ready, " +
 		"which it does not%D",

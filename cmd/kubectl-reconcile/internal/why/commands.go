@@ -99,7 +99,8 @@ func (m commandMaker) of(c *diagnosis.Cause) []v1alpha1.Command {
 	case inspect.BackoffLimit, inspect.JobDeadline, inspect.PodFailurePolicy, inspect.BadSchedule, inspect.BadTimeZone,
 		inspect.ScheduleMissed, inspect.JobStillActive:
 		l.jobs(c, n)
-	case inspect.MetricsUnavailable, inspect.AtLimit, inspect.EvictionBlocked, inspect.FieldFight:
+	case inspect.MetricsUnavailable, inspect.AtLimit, inspect.EvictionBlocked, inspect.FieldFight,
+		diagnosis.Rewritten:
 		l.scaling(c, n)
 	default:
 		l.others(c, n)
@@ -417,6 +418,8 @@ func (l *commandList) scaling(c *diagnosis.Cause, n *ownertree.Node) {
 			what = "so that it does not select these pods"
 		}
 		l.change(what, namespace, "edit poddisruptionbudget %s", name)
+	case diagnosis.Rewritten:
+		l.look(n.Namespace, "get %s -w -o yaml --show-managed-fields", typeName(n))
 	case inspect.FieldFight:
 		l.look(n.Namespace, "get %s -o yaml --show-managed-fields", typeName(n))
 		l.own(n.Namespace, "why %s --field %s", typeName(n), cmp.Or(c.Part, "spec"))

@@ -225,6 +225,9 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	now := o.clock.Now()
 	tried, err := (&trier{query: q}).complete(ctx, s, now)
+	if err == nil && o.connection.Recording == nil {
+		err = s.ReadRewrites(ctx, q.cluster.Reader, o.clock)
+	}
 	if err != nil {
 		return o.connection.Explain(err)
 	}
