@@ -133,7 +133,10 @@ func (f *causeFinder) generationNotSeen() {
 	case NeverSeen:
 		detail = "its controller has never observed it"
 		since = &metav1.Time{Time: f.created}
-	case InSync, NotReported, Ahead:
+	case NotReported:
+		f.madeAgain() // its controller does not come to write a status
+		return
+	case InSync, Ahead:
 		return
 	}
 	if f.madeAgain() || slices.ContainsFunc(f.conditions, Condition.isOfLatest) {

@@ -71,6 +71,13 @@ func (f *causeFinder) failedPodCauses(containers []Container) {
 		f.add(c)
 		return
 	}
+	if ended := f.condition("DisruptionTarget"); ended.Status == "True" { // its containers exit because of that
+		f.add(Cause{
+			Type: PodFailed, Certainty: Certain, Weight: Specific, Since: ended.Since,
+			Detail: withReason(ended.Reason, firstLine(ended.Message)), Evidence: []Evidence{conditionEvidence(ended)},
+		})
+		return
+	}
 	for _, c := range containers {
 		if c.failed() {
 			f.containerCauses(c)
@@ -112,14 +119,16 @@ func (f *causeFinder) notScheduled() bool {
 			Type: NotScheduled, Certainty: Likely, Weight: Specific,
 			Detail: "no scheduler has considered it", Since: &metav1.Time{Time: f.created},
 		}
-		if name := f.Text("spec", "schedulerName"); name != "" && name != "default-scheduler" {
+		name := f.Text("spec", "schedulerName")
+		isOther := name != "" && name != "default-scheduler"
+		if isOther {
 			c.Detail = "the scheduler " + name + " has not considered it"
 		}
 		if f.observed.Now.Sub(f.created) < SeenWithin {
 			c.Certainty, c.Weight = Possible, Symptom
 		}
 		c.evident("spec.nodeName", "not set", nil)
-		if l := f.observed.Lease; l != nil {
+		if l := f.observed.Lease; l != nil && !isOther {
 			c.Evidence = append(c.Evidence, l.evidence(f.observed.Now))
 			if l.Expired(f.observed.Now) {
 				c.Certainty, c.Detail = Certain, c.Detail+"; "+l.Name+" does not run"

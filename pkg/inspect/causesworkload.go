@@ -12,6 +12,9 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
+// ChangeWaits is at the end of the detail of Paused if pods are of an older template than the one that is wanted.
+const ChangeWaits = ", and its pods are of an older template"
+
 func (f *causeFinder) deploymentCauses() {
 	progressing, failure := f.condition("Progressing"), f.condition("ReplicaFailure")
 	want := f.Count(1, "spec", "replicas")
@@ -22,6 +25,9 @@ func (f *causeFinder) deploymentCauses() {
 			weight = General // that it is paused does not keep its pods from becoming ready
 		}
 		c := Cause{Type: Paused, Certainty: Certain, Weight: weight, Detail: "the rollout is paused"}
+		if pending && f.Count(0, "status", "replicas") > 0 {
+			c.Detail += ChangeWaits
+		}
 		c.evident("spec.paused", "true", nil)
 		if progressing.Reason == "DeploymentPaused" {
 			c.Evidence = append(c.Evidence, conditionEvidence(progressing))

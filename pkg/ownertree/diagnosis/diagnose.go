@@ -87,6 +87,7 @@ func (s *Situation) Diagnose(now time.Time) *Diagnosis {
 	}
 	asked := d.nodes[s.Asked]
 	d.visit([]Link{{Node: s.Asked, Facts: facts.Of(s.Asked)}})
+	d.scalingFights(asked.Severity)
 	out := &Diagnosis{
 		Asked: s.Asked, Facts: asked.Facts, Status: asked.Status, Since: asked.Facts.Since,
 		Causes: rank(d.causes),
@@ -196,7 +197,6 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 		d.refusedBefore(n, &out[i])
 	}
 	if n == d.Asked {
-		out = append(out, d.scalingFights()...)
 		if c, is := d.rewritten(); is {
 			out = append(out, c)
 		}
@@ -205,6 +205,7 @@ func (d *diagnoser) own(n *ownertree.Node, status *treestatus.StatusNode) []insp
 	d.stuck(n, status, out)
 	d.existsNow(out)
 	d.namesTaints(out)
+	d.namesVolumes(n, out)
 	if cause, isOld := d.oldRevision(n); isOld {
 		for i := range out { // what keeps it from becoming ready is of a template that is no longer wanted
 			out[i].Weight = inspect.Symptom
@@ -449,6 +450,11 @@ func (d *diagnoser) explain(n *ownertree.Node, own []inspect.Cause, below []*Cau
 		c := &own[i]
 		if slices.ContainsFunc(below, func(b *Cause) bool { return repeats(c, b) }) {
 			c.Weight = inspect.Symptom
+		}
+		if strings.HasSuffix(c.Detail, inspect.ChangeWaits) {
+			for _, b := range below { // what its pods lack may not be of the template that is wanted
+				b.Weight = min(b.Weight, inspect.General)
+			}
 		}
 		switch c.Type { //nolint:exhaustive // the others stand for themselves
 		case inspect.MissingObject:

@@ -125,7 +125,15 @@ var certainties = map[inspect.Certainty]int{inspect.Certain: 0, inspect.Likely: 
 // precedence orders types: first what keeps a controller from acting at all, last what its user has chosen.
 func precedence(c *Cause) int {
 	switch c.Type { //nolint:exhaustive // the others are alike
-	case inspect.MissingObject, inspect.MissingKey, inspect.FieldFight, OldRevision:
+	case inspect.MissingObject:
+		switch {
+		case c.Refers.Kind == "Secret" && c.Node().Kind.Kind == "Ingress":
+			return 2 // it answers with another certificate
+		case len(c.Chain) == 1:
+			return -1 // whatever else it uses lacks
+		}
+		return 0
+	case inspect.MissingKey, inspect.FieldFight, OldRevision:
 		return 0
 	case inspect.GenerationNotSeen:
 		if c.Certainty == inspect.Possible {

@@ -142,19 +142,23 @@ const (
 
 // scalingFights are autoscalers whose number of replicas another manager sets back: both have written lately, and the
 // spec has changed often, or was set back. Who scales by hand, or has applied the number once, is none.
-func (d *diagnoser) scalingFights() []inspect.Cause {
-	var out []inspect.Cause
+func (d *diagnoser) scalingFights(severity int) {
 	for _, s := range d.scaled {
-		by, ok := setsReplicas(s.target, d.now)
-		last := s.by.Status.LastScaleTime
+		by, last := AppliesReplicas(s.target), s.by.Status.LastScaleTime
+		if by == nil || !isRecent(by.Time, d.now) || !isRecent(last, d.now) {
+			continue
+		}
 		replicas, _, _ := unstructured.NestedInt64(s.target.Object, "spec", "replicas")
-		setBack := last != nil && ok && !by.Time.Before(last) && int64(s.by.Status.DesiredReplicas) != replicas
-		if !ok || last == nil || d.now.Sub(last.Time) > lately ||
-			s.target.GetGeneration() <= fewChanges && !setBack && !d.scaledAgain() {
+		setBack := !by.Time.Before(last) && int64(s.by.Status.DesiredReplicas) != replicas
+		if s.target.GetGeneration() <= fewChanges && !setBack && !d.scaledAgain() {
 			continue
 		}
 		name := "HorizontalPodAutoscaler/" + s.by.Name
-		out = append(out, inspect.Cause{
+		chain := []Link{{Node: d.Asked, Facts: d.facts.Of(d.Asked)}}
+		if target := d.targetOf(s); target != nil && target != d.Asked {
+			chain = append(chain, Link{Node: target, Facts: d.facts.Of(target), Relation: "scales"})
+		}
+		d.causes = append(d.causes, &Cause{Chain: chain, severity: severity, Cause: inspect.Cause{
 			Type: inspect.FieldFight, Certainty: inspect.Likely, Weight: inspect.Specific, Part: "spec.replicas",
 			Detail: fmt.Sprintf("%s and %s set spec.replicas in turn", name, by.Manager),
 			Refers: &inspect.Reference{
@@ -169,38 +173,53 @@ func (d *diagnoser) scalingFights() []inspect.Cause {
 				{Source: inspect.FromWriter, Name: by.Manager, Text: "applies spec.replicas", Time: by.Time},
 				{Source: inspect.FromField, Name: "metadata.generation", Text: fmt.Sprint(s.target.GetGeneration())},
 			},
-		})
+		}})
 	}
-	return out
+}
+
+// targetOf returns what an autoscaler scales; nil if the graph does not have it.
+func (d *diagnoser) targetOf(s scaled) *ownertree.Node {
+	kind, ok, err := d.kinds.Lookup(s.target.GroupVersionKind())
+	if !ok || err != nil {
+		return nil
+	}
+	return d.graph.Find(kind, s.target.GetNamespace(), s.target.GetName())
 }
 
 // scaledFrom matches the numbers between which a Deployment has scaled a ReplicaSet (scaleReplicaSet of
 // k8s.io/kubernetes/pkg/controller/deployment/sync.go).
-var scaledFrom = regexp.MustCompile(`^Scaled (?:up|down) replica set (\S+) from (\d+) to (\d+)$`)
+var scaledFrom = regexp.MustCompile(`^Scaled (up|down) replica set (\S+) from (\d+) to (\d+)$`)
 
-// scaledAgain reports whether Events of the object asked for tell of a ReplicaSet that was scaled there and back, or of
-// an autoscaler that has set the same number again.
+// scaledAgain reports whether Events of the object asked for tell of a ReplicaSet that was scaled there and back, and
+// there or back again, or of an autoscaler that has set the same number again.
 func (d *diagnoser) scaledAgain() bool {
-	var scaled [][]string
+	type scaling struct {
+		way, set, from, to string
+		count              int32
+	}
+	var scaled []scaling
 	for _, e := range d.events[d.Asked] {
 		if e.Last.IsZero() || d.now.Sub(e.Last.Time) > lately {
 			continue
 		}
 		m := scaledFrom.FindStringSubmatch(e.Message)
-		isBack := func(o []string) bool { return o[1] == m[1] && o[2] == m[3] && o[3] == m[2] }
+		isBack := func(o scaling) bool {
+			again := o.count > 1 || e.Count > 1
+			return o.way != m[1] && o.set == m[2] && (o.from == m[4] || o.to == m[3]) && again
+		}
 		switch {
 		case e.Reason == "SuccessfulRescale" && e.Count > 1, m != nil && slices.ContainsFunc(scaled, isBack):
 			return true
 		case m != nil:
-			scaled = append(scaled, m)
+			scaled = append(scaled, scaling{m[1], m[2], m[3], m[4], e.Count})
 		}
 	}
 	return false
 }
 
-// setsReplicas returns the manager beside the autoscaler that has lately applied an object with a number of replicas:
-// it owns the field, or what it applied last has it.
-func setsReplicas(obj *unstructured.Unstructured, now time.Time) (fields.Writer, bool) {
+// AppliesReplicas returns the manager beside an autoscaler that has applied an object with a number of replicas: it owns
+// the field, or what it applied last has it. It is nil if none has.
+func AppliesReplicas(obj *unstructured.Unstructured) *fields.Writer {
 	var applied struct {
 		Spec struct {
 			Replicas *int64 `json:"replicas"`
@@ -211,11 +230,11 @@ func setsReplicas(obj *unstructured.Unstructured, now time.Time) (fields.Writer,
 	for _, m := range fields.ByManager(obj) {
 		owns := slices.Contains(m.Fields, "spec.replicas") ||
 			inAnnotation && slices.ContainsFunc(m.Fields, isLastApplied)
-		if owns && m.Subresource == "" && isRecent(m.Time, now) {
-			return m.Writer, true
+		if owns && m.Subresource == "" {
+			return &m.Writer
 		}
 	}
-	return fields.Writer{}, false
+	return nil
 }
 
 func isLastApplied(path string) bool {

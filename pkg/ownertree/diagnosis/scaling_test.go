@@ -99,8 +99,7 @@ func TestScalingFights(t *testing.T) {
 		s := newServer(t, row.objects)
 		s.refuses[row.refused] = row.code
 		read := s.situation(row.asked)
-		want := strings.Replace(fight, "of Deployment/web", "of "+row.asked, 1)
-		if got := lines(read.Diagnose(at)); slices.Contains(got, "Likely "+want) != row.fight {
+		if got := lines(read.Diagnose(at)); slices.Contains(got, "Likely "+fight) != row.fight {
 			t.Errorf("%s: %q", row.reason, got)
 		}
 		if diff := cmp.Diff(row.unread, unread(read), cmpopts.EquateEmpty()); diff != "" {

@@ -67,6 +67,8 @@ type Situation struct {
 	// keeps pods away.
 	rollouts map[*ownertree.Node]*rollout
 	taints   []taint
+	// places are, of pods that no node fits because of their volumes, where these can be used.
+	places map[*ownertree.Node][]inspect.Evidence
 	// versions are three of the object asked for, read one after another, if each differs from the one before.
 	versions []*unstructured.Unstructured
 }
@@ -109,11 +111,12 @@ func Read(
 		volumes:   map[*ownertree.Node][]*corev1.PersistentVolume{},
 		rollouts:  map[*ownertree.Node]*rollout{},
 		podless:   map[*ownertree.Node]podless{},
+		places:    map[*ownertree.Node][]inspect.Evidence{},
 	}}
 	for _, step := range []func(context.Context) error{
 		r.tree, r.podsBySelector, r.consumers, r.queuesOf, r.evictions, r.related, r.inFull, r.operatorsOf,
 		r.slicesByHand, r.podlessOf, r.attachments, r.volumesOf, r.autoscalers, r.eventsOf, r.reportedMissing,
-		r.leasesOf, r.writesOf, r.rolloutsOf, r.taintsOf,
+		r.leasesOf, r.writesOf, r.rolloutsOf, r.taintsOf, r.placesOf,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("reading about %s: %w", asked, err)

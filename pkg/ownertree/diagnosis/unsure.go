@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 )
@@ -15,9 +17,14 @@ func (s *Situation) Unsure(d *Diagnosis) []*ownertree.Node {
 	if d.Converged {
 		return nil
 	}
-	if owner := controllerOf(s.Asked); owner != nil && isPod(s.Asked) && s.Asked.Deleting != nil &&
-		len(d.Causes) > 0 && d.Causes[0].Type == inspect.Finalizer && d.Causes[0].Weight == inspect.Symptom {
-		return []*ownertree.Node{owner} // whose controller removes it
+	if len(d.Causes) > 0 && d.Causes[0].Type == inspect.Finalizer && d.Causes[0].Weight == inspect.Symptom {
+		owner := controllerOf(s.Asked)
+		switch {
+		case IsOrphanOfJob(s.Asked):
+			return []*ownertree.Node{s.Asked}
+		case owner != nil && isPod(s.Asked) && s.Asked.Deleting != nil:
+			return []*ownertree.Node{owner} // whose controller removes it
+		}
 	}
 	inactive := len(d.Causes) > 0 && isInactive(d.Causes[0])
 	if len(d.Causes) > 0 && d.Causes[0].Weight != inspect.Symptom && !inactive {
@@ -34,6 +41,14 @@ func (s *Situation) Unsure(d *Diagnosis) []*ownertree.Node {
 		}
 	}
 	return out
+}
+
+// IsOrphanOfJob reports whether an object is a pod that is being deleted, and from which the controller of Jobs has to
+// remove its finalizer although its Job is gone.
+func IsOrphanOfJob(n *ownertree.Node) bool {
+	owner := controllerOf(n)
+	return (owner == nil || owner.UID == "") && isPod(n) && n.Deleting != nil &&
+		n.Finalized(batchv1.JobTrackingFinalizer)
 }
 
 // isInactive reports whether the cause is that a controller does not act, and that this is no more than likely.

@@ -259,6 +259,8 @@ func (s *Source) emit(r *replay.Record) {
 type envelope struct {
 	APIVersion, Kind string
 	Metadata         objectMeta
+	// HasStatus reports whether it has a status that is not empty.
+	HasStatus bool
 	// Type, Object and Items are JSON texts; nil if the document does not have them. Content is what Object has.
 	Type, Object, Items []byte
 	Content             *envelope
@@ -298,6 +300,10 @@ func (e *envelope) read(s *rawjson.Scanner, text []byte, outer bool) error {
 			return e.Metadata.read(s)
 		case "type":
 			return readValue(s, text, &e.Type)
+		case "status":
+			span, err := s.Skip()
+			e.HasStatus = err == nil && text[span.Start] == '{' && span.End-span.Start > len("{}")
+			return err
 		case "items":
 			return readValue(s, text, &e.Items)
 		case "object":

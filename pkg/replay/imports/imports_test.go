@@ -561,3 +561,20 @@ func fuzz(f *testing.F, form replay.Imported, inputs ...string) {
 		}
 	})
 }
+
+// TestHasStatus: a kind has a status if its first object has; a stream is not changed once it was given out.
+func TestHasStatus(t *testing.T) {
+	for status, want := range map[string]bool{
+		`,"status":{"phase":"Ready"}`: true, "": false, `,"status":{}`: false, `,"status":"fine"`: false,
+	} {
+		text := event("ADDED", `{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"name":"a"}`+status+`}`)
+		s, err := Open(t.Context(), strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Next()
+		if err != nil || r.NewStream == nil || r.NewStream.HasStatus != want {
+			t.Errorf("with %q: %+v (%v), want HasStatus %t", status, r, err, want)
+		}
+	}
+}

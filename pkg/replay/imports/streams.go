@@ -34,6 +34,8 @@ type definedKind struct {
 type object struct {
 	gvk  schema.GroupVersionKind
 	meta objectMeta
+	// hasStatus reports whether it has a status that is not empty.
+	hasStatus bool
 	// text is compact JSON, which is not shared.
 	text []byte
 }
@@ -62,7 +64,7 @@ func (e *envelope) object(text []byte, kind schema.GroupVersionKind, compact boo
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("an object has more than %d MB", maxDocument>>20)
 	}
-	o := &object{gvk: kind, meta: e.Metadata}
+	o := &object{gvk: kind, meta: e.Metadata, hasStatus: e.HasStatus}
 	if compact {
 		o.text = bytes.Clone(text)
 	} else {
@@ -99,7 +101,7 @@ func (s *streams) of(o *object, resource string) *replay.Stream {
 		Number: len(s.all) + 1,
 		Group:  o.gvk.Group, Version: o.gvk.Version, Kind: o.gvk.Kind,
 		Resource: resource, Singular: strings.ToLower(o.gvk.Kind),
-		Namespaced: isNamespaced(o.gvk.GroupKind(), o.meta.Namespace),
+		Namespaced: isNamespaced(o.gvk.GroupKind(), o.meta.Namespace), HasStatus: o.hasStatus,
 	}
 	if d, ok := s.defined[o.gvk.GroupKind()]; ok {
 		stream.Resource, stream.Singular, stream.Namespaced = d.plural, d.singular, d.namespaced

@@ -93,6 +93,9 @@ func (w *Write) Refused() bool { return !w.Accepted() && !w.NotPermitted && !w.N
 
 // controllerOf returns the short name of the controller that is tried for objects of a kind; empty if none is.
 func controllerOf(kind schema.GroupKind) string {
+	if kind == (schema.GroupKind{Kind: "Pod"}) {
+		return "job" // which releases those whose Job is gone
+	}
 	c, ok := controllers.For(kind)
 	if !ok || !c.IndependentKeys {
 		return ""
@@ -100,7 +103,7 @@ func controllerOf(kind schema.GroupKind) string {
 	return c.Short
 }
 
-// CanTry reports whether objects of a kind can be tried.
+// CanTry reports whether objects of a kind can be tried; of pods those that are being deleted, and whose Job is gone.
 func CanTry(kind schema.GroupKind) bool { return controllerOf(kind) != "" }
 
 // Run has each object reconciled once, and returns an attempt for each of them, in their order. Objects that do not

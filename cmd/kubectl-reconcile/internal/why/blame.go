@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree/diagnosis"
 )
 
 // blame shows who set the field.
@@ -183,6 +184,11 @@ func (q *query) setBack(
 	var out []v1alpha1.SetBack
 	if field.Path == "spec.replicas" {
 		out = append(out, q.autoscalers(ctx, obj)...)
+		applied := diagnosis.AppliesReplicas(obj)
+		owns := func(o fields.FieldOwner) bool { return applied != nil && o.Manager == applied.Manager }
+		if applied != nil && !slices.ContainsFunc(field.Owners, owns) {
+			out = append(out, v1alpha1.SetBack{By: applied.Manager, When: applierSetsBack(*applied)})
+		}
 	}
 	for _, o := range obj.GetOwnerReferences() {
 		if o.Controller == nil || !*o.Controller {

@@ -133,7 +133,9 @@ func (l *commandList) scheduling(c *diagnosis.Cause, pod *ownertree.Node) {
 	l.look(pod.Namespace, "describe pod %s", pod.Name)
 	switch c.Type { //nolint:exhaustive // those that are given here
 	case inspect.NotScheduled:
-		l.look("kube-system", "get lease kube-scheduler")
+		if strings.HasPrefix(c.Detail, "no scheduler") { // Kubernetes' own
+			l.look("kube-system", "get lease kube-scheduler")
+		}
 		return
 	case inspect.SchedulingGated:
 		return

@@ -94,12 +94,14 @@ func (t *trier) choose(s *diagnosis.Situation, now time.Time) []*ownertree.Node 
 	switch d := s.Diagnose(now); {
 	case t.query.options.try == tryNever, d.Converged:
 	case t.query.options.try == tryAlways:
-		nodes = s.Explained()
+		nodes = slices.DeleteFunc(s.Explained(), func(n *ownertree.Node) bool {
+			return n.Kind.Kind == "Pod" && !diagnosis.IsOrphanOfJob(n)
+		})
 	default:
 		nodes = s.Unsure(d)
 	}
 	nodes = slices.DeleteFunc(nodes, func(n *ownertree.Node) bool {
-		return n.Deleting != nil || !trial.CanTry(n.Kind.GroupKind())
+		return n.Deleting != nil && !diagnosis.IsOrphanOfJob(n) || !trial.CanTry(n.Kind.GroupKind())
 	})
 	return nodes[:min(len(nodes), mostTried)]
 }
