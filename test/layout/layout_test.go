@@ -122,7 +122,9 @@ var edges = map[string][]string{
 		"pkg/replay/redact",
 	},
 	"cmd/kubectl-reconcile/internal/reference": {"cmd/kubectl-reconcile/internal/cli", "cmd/kubectl-reconcile/internal/root"},
-	"cmd/kubectl-reconcile/internal/render":    {"pkg/inspect", "pkg/inspect/fields", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile/internal/render": {
+		"pkg/inspect", "pkg/inspect/fields", "pkg/runlocal/recent", "pkg/runlocal/trace",
+	},
 	"cmd/kubectl-reconcile/internal/replay": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/compare",
@@ -367,14 +369,16 @@ var edges = map[string][]string{
 	"pkg/runlocal/playback/playbacktest": {"pkg/replay", "pkg/runlocal/playback"},
 	"pkg/runlocal/seed":                  {"pkg/inspect/cluster", "pkg/inspect/snapshot", "pkg/runlocal/api"},
 	"pkg/runlocal/runlocaltest":          {"pkg/runlocal", "pkg/runlocal/trace"},
+	"pkg/runlocal/recent":                {},
 	"pkg/runlocal/serving":               {},
 	"pkg/runlocal/tap": {
 		"pkg/inspect/fields",
 		"pkg/inspect/snapshot",
 		"pkg/runlocal/internal/apirequest",
+		"pkg/runlocal/recent",
 		"pkg/runlocal/trace",
 	},
-	"pkg/runlocal/trace":  {"pkg/inspect/fields"},
+	"pkg/runlocal/trace":  {"pkg/inspect/fields", "pkg/runlocal/recent"},
 	"pkg/runlocal/trial":  {"pkg/runlocal", "pkg/runlocal/controllers", "pkg/runlocal/trace"},
 	"test/docs":           {},
 	"test/install":        {},

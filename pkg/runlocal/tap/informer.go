@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -32,7 +33,7 @@ type informer struct {
 	lazy bool
 
 	mu     sync.Mutex // held while an event is emitted, so that all handlers of an event get its number; guards events
-	events recentMap[eventID, *watchEvent]
+	events recent.Map[eventID, *watchEvent]
 
 	handlers map[cache.ResourceEventHandlerRegistration]*handler // guarded by tap.mu
 	// resync is how often handlers that do not ask for another period get all objects again; 0 means never, for all
@@ -306,9 +307,9 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if e, ok := i.events.get(id); ok && !slices.Contains(e.seenBy, h) {
+	if e, ok := i.events.Get(id); ok && !slices.Contains(e.seenBy, h) {
 		if e.seenBy = append(e.seenBy, h); len(e.seenBy) >= e.handlers {
-			i.events.drop(id)
+			i.events.Delete(id)
 		}
 		return e
 	}
@@ -330,9 +331,9 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 		e.seq = i.tap.rec.Emit("", 0, "", w)
 	}
 	if e.handlers > 1 {
-		i.events.put(id, e)
+		i.events.Put(id, e)
 	} else {
-		i.events.drop(id)
+		i.events.Delete(id)
 	}
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -63,7 +64,7 @@ func (t *Tap) informersOf(gr schema.GroupResource) []*informer {
 // called concurrently.
 type answers struct {
 	mu       sync.Mutex // guards byObject
-	byObject recentMap[trace.Object, *answer]
+	byObject recent.Map[trace.Object, *answer]
 }
 
 // answersKept bounds the answers in a generation: bodies are some kilobytes each.
@@ -77,7 +78,7 @@ func identity(o *trace.Object) trace.Object {
 func (a *answers) get(o *trace.Object) *answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	found, _ := a.byObject.get(identity(o))
+	found, _ := a.byObject.Get(identity(o))
 	return found
 }
 
@@ -85,47 +86,10 @@ func (a *answers) get(o *trace.Object) *answer {
 func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.byObject.size = answersKept
+	a.byObject.Capacity = answersKept
 	if deleted {
-		a.byObject.drop(identity(o))
+		a.byObject.Delete(identity(o))
 		return
 	}
-	a.byObject.put(identity(o), latest)
-}
-
-// recentMapSize is how many entries a generation of a recentMap has at most.
-const recentMapSize = 1 << 14
-
-// recentMap is a map of the latest entries: of at least size and at most twice as many. The zero value is empty. Its
-// methods must not be called concurrently.
-type recentMap[K comparable, V any] struct {
-	young, old map[K]V
-	size       int // of a generation; 0 means recentMapSize
-}
-
-func (m *recentMap[K, V]) get(k K) (V, bool) {
-	if v, ok := m.young[k]; ok {
-		return v, true
-	}
-	v, ok := m.old[k]
-	return v, ok
-}
-
-func (m *recentMap[K, V]) put(k K, v V) {
-	room := m.size
-	if room == 0 {
-		room = recentMapSize
-	}
-	if len(m.young) >= room {
-		m.old, m.young = m.young, nil
-	}
-	if m.young == nil {
-		m.young = map[K]V{}
-	}
-	m.young[k] = v
-}
-
-func (m *recentMap[K, V]) drop(k K) {
-	delete(m.young, k)
-	delete(m.old, k)
+	a.byObject.Put(identity(o), latest)
 }

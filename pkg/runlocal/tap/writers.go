@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/snapshot"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -21,7 +22,7 @@ import (
 // concurrently.
 type writers struct {
 	mu   sync.Mutex // guards byRV
-	byRV recentMap[uint64, writer]
+	byRV recent.Map[uint64, writer]
 }
 
 // writer is a reconcile and its controller.
@@ -36,7 +37,7 @@ func (w *writers) put(rv uint64, r *reconcile) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.byRV.put(rv, writer{r.id, r.c.name})
+	w.byRV.Put(rv, writer{r.id, r.c.name})
 }
 
 // putIfAbsent is put for a version that an answer contained, which another may have written: the answer to the deletion
@@ -51,7 +52,7 @@ func (w *writers) putIfAbsent(rv uint64, r *reconcile) {
 func (w *writers) get(rv uint64) writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	by, _ := w.byRV.get(rv)
+	by, _ := w.byRV.Get(rv)
 	return by
 }
 
@@ -59,7 +60,7 @@ func (w *writers) get(rv uint64) writer {
 // an informer drops them until its handlers run. The zero value is empty. Its methods may be called concurrently.
 type managers struct {
 	mu        sync.Mutex // guards byVersion
-	byVersion recentMap[objectVersion, []metav1.ManagedFieldsEntry]
+	byVersion recent.Map[objectVersion, []metav1.ManagedFieldsEntry]
 }
 
 type objectVersion struct {
@@ -73,14 +74,14 @@ const managersKept = 512
 func (m *managers) put(obj metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byVersion.size = managersKept
-	m.byVersion.put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
+	m.byVersion.Capacity = managersKept
+	m.byVersion.Put(objectVersion{obj.GetUID(), obj.GetResourceVersion()}, obj.GetManagedFields())
 }
 
 func (m *managers) get(obj metav1.Object) []metav1.ManagedFieldsEntry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	fields, _ := m.byVersion.get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
+	fields, _ := m.byVersion.Get(objectVersion{obj.GetUID(), obj.GetResourceVersion()})
 	return fields
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -72,26 +73,26 @@ type Blocks struct {
 	latest           time.Time    // of the last event
 	lastUnattributed *trace.Event // what was written last, if it belongs to no reconcile; else nil
 	openBlocks       map[trace.ReconcileID]*block
-	ended            recentMap[trace.ReconcileID, endedReconcile]
-	putOff           recentMap[trace.ReconcileID, *trace.Start] // why reconciles without a block began, until retried
+	ended            recent.Map[trace.ReconcileID, endedReconcile]
+	putOff           recent.Map[trace.ReconcileID, *trace.Start] // why reconciles without a block began, until retried
 	notShown         NotShown
 	startCounts      startTotals
-	lastDryWrites    recentMap[string, uint64]   // by key: the fingerprint of its last dry writes
-	lastFailures     recentMap[string, uint64]   // by key: the fingerprint of its last failure that was shown
-	loggedErrors     recentMap[uint64, struct{}] // fingerprints of errors logged outside of any reconcile
-	lastWord         string                      // the word of the last line that was written
-	err              error                       // the first of out
+	lastDryWrites    recent.Map[string, uint64]   // by key: the fingerprint of its last dry writes
+	lastFailures     recent.Map[string, uint64]   // by key: the fingerprint of its last failure that was shown
+	loggedErrors     recent.Map[uint64, struct{}] // fingerprints of errors logged outside of any reconcile
+	lastWord         string                       // the word of the last line that was written
+	err              error                        // the first of out
 }
 
 // NewBlocks returns a Blocks that writes to out. It must be closed.
 func NewBlocks(out io.Writer, o BlocksOptions) *Blocks {
 	return &Blocks{
 		o: o, out: out, openBlocks: map[trace.ReconcileID]*block{},
-		ended:         recentMap[trace.ReconcileID, endedReconcile]{capacity: maxRecent},
-		putOff:        recentMap[trace.ReconcileID, *trace.Start]{capacity: maxPutOff},
-		lastDryWrites: recentMap[string, uint64]{capacity: maxRecent},
-		lastFailures:  recentMap[string, uint64]{capacity: maxRecent},
-		loggedErrors:  recentMap[uint64, struct{}]{capacity: maxRecent},
+		ended:         recent.Map[trace.ReconcileID, endedReconcile]{Capacity: maxRecent},
+		putOff:        recent.Map[trace.ReconcileID, *trace.Start]{Capacity: maxPutOff},
+		lastDryWrites: recent.Map[string, uint64]{Capacity: maxRecent},
+		lastFailures:  recent.Map[string, uint64]{Capacity: maxRecent},
+		loggedErrors:  recent.Map[uint64, struct{}]{Capacity: maxRecent},
 	}
 }
 
@@ -148,7 +149,7 @@ func (b *Blocks) recordEnd(open *block, e *trace.Event, end *trace.End) {
 	again := b.repeatsFailure(open, e, end)
 	switch {
 	case b.brief() && b.omits(open, e, end):
-		b.ended.put(e.Reconcile, endedReconcile{e.Key, false})
+		b.ended.Put(e.Reconcile, endedReconcile{e.Key, false})
 		return
 	case again:
 		b.write(b.repeatedFailureLine(open, end))
@@ -157,7 +158,7 @@ func (b *Blocks) recordEnd(open *block, e *trace.Event, end *trace.End) {
 	default:
 		b.write(b.blockLines(open))
 	}
-	b.ended.put(e.Reconcile, endedReconcile{e.Key, true})
+	b.ended.Put(e.Reconcile, endedReconcile{e.Key, true})
 }
 
 // appendEvent adds an event that is shown to its block; if open is nil it is written at once, under a head line that
@@ -208,7 +209,7 @@ type endedReconcile struct {
 // shows reports whether a reconcile is known to have a block, so that causes may name it by its number. b.mu must be
 // held.
 func (b *Blocks) shows(id trace.ReconcileID) bool {
-	ended, _ := b.ended.get(id)
+	ended, _ := b.ended.Get(id)
 	return ended.shown || !b.brief()
 }
 
@@ -225,7 +226,7 @@ func (b *Blocks) rememberCauses(id trace.ReconcileID, why *trace.Start) {
 	if more := len(why.Causes) - maxCauses; more > 0 {
 		why.Causes, why.MoreCauses = why.Causes[:maxCauses:maxCauses], why.MoreCauses+more
 	}
-	b.putOff.put(id, why)
+	b.putOff.Put(id, why)
 }
 
 // originalStart returns a start in which each retry of a reconcile without a block is replaced by the causes of that
@@ -234,12 +235,12 @@ func (b *Blocks) originalStart(s *trace.Start) *trace.Start {
 	out := *s
 	out.Causes = nil
 	for _, c := range s.Causes {
-		first, known := b.putOff.get(c.Reconcile)
+		first, known := b.putOff.Get(c.Reconcile)
 		if c.Type != trace.CauseRetry || !known {
 			out.Causes = append(out.Causes, c)
 			continue
 		}
-		b.putOff.delete(c.Reconcile)
+		b.putOff.Delete(c.Reconcile)
 		out.Causes = append(out.Causes, first.Causes...)
 		out.MoreCauses += first.MoreCauses
 	}

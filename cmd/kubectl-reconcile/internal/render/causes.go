@@ -97,7 +97,7 @@ func (b *Blocks) ifShown(word string, id trace.ReconcileID) string {
 
 // reconcile names a reconcile by its number, or by its key if it has no block.
 func (b *Blocks) reconcile(id trace.ReconcileID) string {
-	ended, known := b.ended.get(id)
+	ended, known := b.ended.Get(id)
 	open := b.openBlocks[id]
 	switch {
 	case b.shows(id):

@@ -104,8 +104,8 @@ func hasAcceptedWrite(events []*trace.Event) bool {
 // must be held.
 func (b *Blocks) repeatsDryWrites(name string, writes []*trace.Request) bool {
 	hash := fingerprint(writes, "")
-	before, known := b.lastDryWrites.get(name)
-	b.lastDryWrites.put(name, hash)
+	before, known := b.lastDryWrites.Get(name)
+	b.lastDryWrites.Put(name, hash)
 	return known && before == hash
 }
 
@@ -117,13 +117,13 @@ func (b *Blocks) repeatsFailure(open *block, e *trace.Event, end *trace.End) boo
 	case !b.brief() || end.PutOff != "" || conflictOf(open.events, end) != nil:
 		return false // such an end neither proves nor clears a failure
 	case end.Outcome != trace.Failed:
-		b.lastFailures.delete(name)
+		b.lastFailures.Delete(name)
 		return false
 	}
 	attempts, effective := ineffectiveWrites(open.events)
 	hash := fingerprint(attempts, end.Error)
-	before, known := b.lastFailures.get(name)
-	b.lastFailures.put(name, hash)
+	before, known := b.lastFailures.Get(name)
+	b.lastFailures.Put(name, hash)
 	return known && before == hash && !effective
 }
 
@@ -180,8 +180,8 @@ func (b *Blocks) loggedBefore(controller string, l *trace.Log) bool {
 		return false
 	}
 	hash := fingerprint(nil, controller+"\x00"+l.Message+"\x00"+l.Error)
-	_, known := b.loggedErrors.get(hash)
-	b.loggedErrors.put(hash, struct{}{})
+	_, known := b.loggedErrors.Get(hash)
+	b.loggedErrors.Put(hash, struct{}{})
 	if known {
 		b.notShown.Repeated++
 	}
@@ -286,40 +286,9 @@ func (b *Blocks) withoutRepeatedErrors(events []*trace.Event) []*trace.Event {
 	})
 }
 
-// recentMap is a map that forgets old entries: it holds at least the latest capacity entries, and at most twice as
-// many. It is not safe for concurrent use.
-type recentMap[K comparable, V any] struct {
-	capacity   int
-	young, old map[K]V
-}
-
 const (
 	// maxRecent bounds the keys and reconciles that Blocks remembers: a run may last for weeks.
 	maxRecent = 1 << 14
 	// maxPutOff bounds the reconciles without a block whose causes are remembered.
 	maxPutOff = 1 << 12
 )
-
-func (r *recentMap[K, V]) get(k K) (V, bool) {
-	if v, ok := r.young[k]; ok {
-		return v, true
-	}
-	v, ok := r.old[k]
-	return v, ok
-}
-
-// put adds an entry or replaces it. When the young half is full, the old one is dropped.
-func (r *recentMap[K, V]) put(k K, v V) {
-	if _, ok := r.young[k]; !ok && len(r.young) >= r.capacity {
-		r.old, r.young = r.young, nil
-	}
-	if r.young == nil {
-		r.young = map[K]V{}
-	}
-	r.young[k] = v
-}
-
-func (r *recentMap[K, V]) delete(k K) {
-	delete(r.young, k)
-	delete(r.old, k)
-}

@@ -384,34 +384,6 @@ func TestUnattributedLogs(t *testing.T) {
 	}
 }
 
-func TestRecent(t *testing.T) {
-	r := recentMap[int, string]{capacity: 2}
-	get := func(k int, want string) {
-		t.Helper()
-		if got, known := r.get(k); got != want || known != (want != "") {
-			t.Errorf("%d is %q, known: %t; want %q", k, got, known, want)
-		}
-	}
-	get(1, "")
-	r.put(1, "a")
-	r.put(2, "b")
-	r.put(2, "c")
-	get(1, "a") // putting an entry again evicts no other
-	get(2, "c")
-	r.put(3, "d")
-	r.put(1, "e") // and is remembered for longer
-	r.put(4, "f")
-	get(1, "e")
-	get(2, "")
-	get(3, "d")
-	r.put(1, "g")
-	r.delete(1) // old and young
-	get(1, "")
-	if r.len() != 2 {
-		t.Errorf("%d are remembered, want 3 and 4", r.len())
-	}
-}
-
 // TestBlocksForget: a run may last for weeks, with new keys all the time.
 func TestBlocksForget(t *testing.T) {
 	b := NewBlocks(&bytes.Buffer{}, BlocksOptions{Detail: Normal})
@@ -428,22 +400,19 @@ func TestBlocksForget(t *testing.T) {
 		record(b, ofNone("replicaset", &trace.Log{Message: "no", Error: key}))
 	}
 	for what, n := range map[string]int{
-		"dry writes": b.lastDryWrites.len(), "failures": b.lastFailures.len(), "reconciles": b.ended.len(), "errors": b.loggedErrors.len(),
+		"dry writes": b.lastDryWrites.Len(), "failures": b.lastFailures.Len(), "reconciles": b.ended.Len(), "errors": b.loggedErrors.Len(),
 	} {
 		if n < maxRecent || n > 2*maxRecent {
 			t.Errorf("%d %s are remembered, want %d or some more", n, what, maxRecent)
 		}
 	}
-	if n := b.putOff.len(); n < maxPutOff || n > 2*maxPutOff {
+	if n := b.putOff.Len(); n < maxPutOff || n > 2*maxPutOff {
 		t.Errorf("%d reconciles that were put off are remembered, want %d or some more", n, maxPutOff)
 	}
-	if _, known := b.ended.get(1); known {
+	if _, known := b.ended.Get(1); known {
 		t.Error("the first reconcile is remembered")
 	}
-	if _, known := b.ended.get(3 * many); !known {
+	if _, known := b.ended.Get(3 * many); !known {
 		t.Error("the last reconcile is not remembered")
 	}
 }
-
-// len returns the number of entries; one that was put again may count twice.
-func (r *recentMap[K, V]) len() int { return len(r.young) + len(r.old) }

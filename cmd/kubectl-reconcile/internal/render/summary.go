@@ -20,30 +20,35 @@ type ControllerTableOptions struct {
 }
 
 // ControllerTable writes an empty line and the figures of each controller; nothing if there are none. Controllers
-// that had nothing to do are counted in one line if there are more than a few.
+// that wrote nothing, and did not fail, are counted in one line if there are more than a few.
 func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {
 	if len(controllers) == 0 {
 		return nil
 	}
 	busy := slices.DeleteFunc(slices.Clone(controllers), idle)
-	rest := len(controllers) - len(busy)
+	rest, reconciles := len(controllers)-len(busy), 0
+	for _, c := range controllers {
+		if idle(c) {
+			reconciles += c.Reconciles
+		}
+	}
 	switch {
 	case rest <= maxUnfolded:
 		return controllerRows(w, controllers, o)
 	case len(busy) == 0:
-		_, err := fmt.Fprintf(w, "\nnone of %d controllers had anything to do\n", rest)
+		_, err := fmt.Fprintf(w, "\nnone of %d controllers wrote anything, in %s\n", rest, counted(reconciles, "reconcile"))
 		return err
 	}
 	if err := controllerRows(w, busy, o); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "and %d controllers that had nothing to do\n", rest)
+	_, err := fmt.Fprintf(w, "and %d controllers that wrote nothing, in %s\n", rest, counted(reconciles, "reconcile"))
 	return err
 }
 
-// idle reports whether a controller had nothing to do.
+// idle reports whether a controller wrote nothing, and did not fail.
 func idle(c trace.ControllerSummary) bool {
-	return c.Reconciles == 0 && c.Writes+c.RefusedWrites+c.Conflicts == 0
+	return c.Writes+c.RefusedWrites+c.Conflicts+c.Failed+c.GaveUp == 0
 }
 
 func controllerRows(w io.Writer, controllers []trace.ControllerSummary, o ControllerTableOptions) error {

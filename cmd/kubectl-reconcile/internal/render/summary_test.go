@@ -42,7 +42,7 @@ replicaset   0            0        0         0         0        0         0     
 }
 
 func TestControllerTableCountsTheIdle(t *testing.T) {
-	busy := trace.ControllerSummary{Controller: "replicaset", Reconciles: 1}
+	busy := trace.ControllerSummary{Controller: "replicaset", Reconciles: 1, Writes: 1}
 	alone := trace.ControllerSummary{Controller: "podgc", Writes: 1} // it writes by itself
 	for _, tt := range []struct {
 		name   string
@@ -51,7 +51,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 		counts string
 	}{
 		{"a few stand in rows", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}}, 4, ""},
-		{"many are counted", []trace.ControllerSummary{busy, {Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}, alone}, 2, "and 4 controllers that had nothing to do\n"},
+		{"many are counted", []trace.ControllerSummary{busy, {Controller: "a", Reconciles: 2}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}, alone}, 2, "and 4 controllers that wrote nothing, in 2 reconciles\n"},
 		{"a few that are all stand in rows", []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}}, 3, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestControllerTableCountsTheIdle(t *testing.T) {
 func TestControllerTableOfNothingDone(t *testing.T) {
 	var out bytes.Buffer
 	err := ControllerTable(&out, []trace.ControllerSummary{{Controller: "a"}, {Controller: "b"}, {Controller: "c"}, {Controller: "d"}}, ControllerTableOptions{})
-	if want := "\nnone of 4 controllers had anything to do\n"; err != nil || out.String() != want {
+	if want := "\nnone of 4 controllers wrote anything, in no reconciles\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
 }

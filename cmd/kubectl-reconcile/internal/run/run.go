@@ -33,8 +33,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run (--controller NAMES | --sandbox [-f FILE])",
 		Short: "Run Kubernetes' own controllers, and show why each reconcile happened",
-		Long: `Run Kubernetes' own controllers in this process, and show each reconcile: the watch events that led
-to it, what the controller decided, what it wrote, and how it ended.
+		Long: `Run Kubernetes' own controllers in this process, and tell what they do: each write below what it
+reacts to. With --blocks each reconcile is shown: the watch events that led to it, what the controller
+decided, what it wrote, and how it ended.
 
 They run against your cluster, in dry run: nothing is written. With --write they write, in the place
 of a kube-controller-manager that does not run, and are the only ones that do. With --sandbox they
@@ -42,9 +43,10 @@ run against an API server inside this process instead, with simulated nodes; no 
 and none is touched. The objects of -f or -k are created in it first. The run ends when they are
 ready, or as --until says.
 
-Each block of lines is a reconcile, shown when it ends: the time since the start at which it ended,
-the controller, the key, and a number by which others name it. How long it took is in its last line.
-Reconciles that wrote nothing and went well are counted at the end; -v shows them.`,
+Writes of a status that only repeat what is told, and reconciles that wrote nothing and went well, are
+counted at the end; -v shows all of them. With --blocks, and in a dry run, each block of lines is a
+reconcile, shown when it ends: the time since the start at which it ended, the controller, the key,
+and a number by which others name it. How long it took is in its last line.`,
 		Args: cobra.ArbitraryArgs, // objects to copy with --from-cluster: validate refuses others
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {

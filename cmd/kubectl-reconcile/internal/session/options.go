@@ -44,6 +44,9 @@ type Options struct {
 	// Detail is how much is shown, Events whether that includes the Events that controllers record.
 	Detail render.Detail
 	Events bool
+	// Blocks shows each reconcile that wrote in the place of the story of the run; so do Events, any Detail above
+	// Normal, and dry runs, in which nothing follows from a write.
+	Blocks bool
 	// Quiet shows the summary only, JSON prints the trace and the summary as NDJSON.
 	Quiet, JSON bool
 	// TraceFile is the path of a file that gets the trace too; empty for none.

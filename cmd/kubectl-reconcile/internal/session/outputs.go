@@ -46,7 +46,8 @@ type Outputs struct {
 	notes    io.Writer // for remarks and the summary for people: stdout, but stderr if stdout has NDJSON
 	warnings io.Writer // for what is written also with -q
 	buffers  []*trace.Buffer
-	blocks   *render.Blocks // nil with NDJSON
+	blocks   *render.Blocks // nil unless each reconcile is shown
+	story    *story         // nil unless the run is told
 	file     *traceFile     // nil without --trace-file
 	// recording is nil without --record.
 	recording *recording
@@ -87,6 +88,11 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		if !o.Quiet {
 			out.buffer(&failing{trace.NewWriter(o.Streams.Out), "stdout", fail})
 		}
+		return out, nil
+	}
+	if o.Detail == render.Normal && !o.Blocks && !o.Events && !o.Writes.IsDryRun() {
+		out.story = newStory(o)
+		out.buffer(out.story)
 		return out, nil
 	}
 	author := runlocal.FieldManager
@@ -135,6 +141,9 @@ func (out *Outputs) buffer(sink trace.Sink) {
 func (out *Outputs) startAt(t time.Time) {
 	if out.blocks != nil {
 		out.blocks.StartAt(t)
+	}
+	if out.story != nil {
+		out.story.StartAt(t)
 	}
 }
 
@@ -212,6 +221,16 @@ func (out *Outputs) flush(ctx context.Context) error {
 	}
 	if out.blocks != nil && errors.Join(errs...) == nil {
 		errs = append(errs, out.blocks.Close())
+	}
+	if out.story != nil {
+		told := make(chan error, 1) // buffered: a write that hangs ends with the process
+		go func() { told <- out.story.Close() }()
+		select {
+		case err := <-told:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			errs = append(errs, errors.New("telling the run: the output does not accept it"))
+		}
 	}
 	return errors.Join(errs...)
 }

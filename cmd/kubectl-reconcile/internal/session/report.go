@@ -20,6 +20,8 @@ const (
 	maxPending  = 5
 	maxFailing  = 5
 	maxRefusals = 8
+	// maxAppliedRows is up to how many applied objects have a row each, whatever their state.
+	maxAppliedRows = 10
 	// maxHeadlineNames bounds the objects that the headline names.
 	maxHeadlineNames = 3
 )
@@ -30,6 +32,12 @@ func (out *Outputs) printSummary(r *result) error {
 		return nil
 	}
 	fmt.Fprintln(out.stdout)
+	if out.story != nil {
+		if text := notToldText(out.story.NotTold()); text != "" {
+			out.Summaryf("%s", text)
+			fmt.Fprintln(out.stdout)
+		}
+	}
 	if out.blocks != nil {
 		if text := notShownText(out.blocks.NotShown()); text != "" {
 			out.Summaryf("%s", text)
@@ -160,6 +168,40 @@ func notShownText(n render.NotShown) string {
 	return "not shown: " + strings.Join(parts, ", ") + "; -v shows them"
 }
 
+// notToldText counts what the story of a run leaves out; empty if it leaves out nothing.
+func notToldText(n trace.NotTold) string {
+	var parts []string
+	if n.StatusWrites > 0 {
+		parts = append(parts, cli.Plural(n.StatusWrites, "write")+" of a status")
+	}
+	if n.Idle > 0 {
+		text := cli.Plural(n.Idle, "reconcile") + " without a write"
+		if n.PutOff > 0 {
+			text += fmt.Sprintf(" (%d put off)", n.PutOff)
+		}
+		parts = append(parts, text)
+	}
+	if n.Conflicts > 0 {
+		parts = append(parts, cli.Plural(n.Conflicts, "conflict"))
+	}
+	if n.Healed > 0 {
+		parts = append(parts, cli.Plural(n.Healed, "failure")+" that a retry healed")
+	}
+	if n.Repeated > 0 {
+		parts = append(parts, cli.Plural(n.Repeated, "write")+" as before")
+	}
+	if n.Failed > 0 {
+		parts = append(parts, cli.Plural(n.Failed, "failure")+" as before")
+	}
+	if n.Starting > 0 {
+		parts = append(parts, cli.Plural(n.Starting, "write")+" at the start")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "not shown: " + strings.Join(parts, ", ") + "; --blocks shows each reconcile that wrote, -v all"
+}
+
 // headline is how the run ended, and when.
 func (r *result) headline() string {
 	after := fmt.Sprintf("after %.2fs", r.elapsed.Seconds())
@@ -241,7 +283,11 @@ func notReadyText(r runlocal.Readiness) string {
 func objectRows(r runlocal.Readiness) []render.ObjectRow {
 	var rows []render.ObjectRow
 	for _, s := range r.Applied {
-		rows = append(rows, render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Status: s.Status})
+		row := render.ObjectRow{Name: s.String(), Namespace: s.Namespace, Status: s.Status}
+		if len(r.Applied) > maxAppliedRows {
+			row.Fold = strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())
+		}
+		rows = append(rows, row)
 	}
 	for _, s := range r.Created {
 		name := strings.ToLower(schema.GroupKind{Group: s.Kind.Group, Kind: s.Kind.Kind}.String())

@@ -139,6 +139,9 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	return r, errors.Join(applyErr, o.readFinalState(ctx, session, applied, out.created.Resources(), r), end())
 }
 
+// maxAppliedNames bounds the applied objects that are named each in a line, where a story tells of them.
+const maxAppliedNames = 10
+
 // apply creates the objects, and the namespace of those that name none, and prints what it has created. On a cluster
 // there are none.
 func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Outputs,
@@ -152,8 +155,12 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Out
 	shown := o.Progress.Show(ctx, cli.ProgressText("applying %s", cli.Plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.Namespace, manifests)
 	shown()
-	for _, a := range applied {
-		out.Notef("applied: %s", a)
+	if out.story != nil && len(applied) > maxAppliedNames {
+		out.Notef("applied: %d objects", len(applied))
+	} else {
+		for _, a := range applied {
+			out.Notef("applied: %s", a)
+		}
 	}
 	for _, quota := range session.Unenforced(applied) {
 		out.Warnf("%s limits nothing: admission goes by the status of a quota, "+

@@ -1,0 +1,503 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
+)
+
+// Step is what one controller, or somebody outside of the session, did in reaction to the step that it is below. What a
+// controller does about a key again, in reaction to what followed, belongs to the same step, so that a rollout is as
+// deep as its controllers are many, however many pods it replaces.
+type Step struct {
+	// Controller is the short name of the controller; empty for a change from outside, whose field manager Manager is.
+	// That is empty if it is not known.
+	Controller, Manager string
+	// Acts are what it did, in the order of their beginning. There is at least one.
+	Acts []*Act
+	// Steps are what others did in reaction, in the order of their beginning.
+	Steps []*Step
+
+	parent *Step
+	keys   map[string]bool // that it acted for
+	taken  bool            // by Take: it is not changed any more
+}
+
+// First returns when the step began.
+func (s *Step) First() time.Time { return s.Acts[0].First }
+
+// ActType is what sort of thing was done.
+type ActType string
+
+// The types of acts.
+const (
+	// ActWrite is a write that the API server accepted, also a dry run. ActSeen is one from outside, as it was watched:
+	// its Verb is create, update or delete.
+	ActWrite ActType = "write"
+	ActSeen  ActType = "seen"
+	// ActStatus is a write of a status from which something can be told: Changes.
+	ActStatus ActType = "status"
+	// ActRefused is a write that was refused, with the Message. ActFailed is a reconcile that failed for another reason.
+	ActRefused ActType = "refused"
+	ActFailed  ActType = "failed"
+)
+
+// Named is an object of an act.
+type Named struct {
+	Namespace, Name string
+	// Node is the node that a pod was bound to; empty for all but bindings, and if it is not known.
+	Node string
+	// Then reports that it came in reaction to the one before it.
+	Then bool
+}
+
+// Act is one or more writes of one sort.
+type Act struct {
+	Type ActType
+	Verb string
+	// Of is the kind of the objects, without a name; of ActFailed it is empty.
+	Of          Object
+	Subresource string
+	DryRun      bool
+	// Objects are the objects, each once, in the order of their first writes; of ActFailed the keys.
+	Objects []Named
+	// Count is how many writes, or failures, there were.
+	Count int
+	// First and Last are the times of the first and the last.
+	First, Last time.Time
+	// Changes are the fields that were changed, of a status those that tell something, from before the first write to
+	// after the last; of several objects those of the first.
+	Changes []fields.Change
+	// Replicas are the numbers that spec.replicas had, from before the first write on; of several objects those of the
+	// first.
+	Replicas []any
+	// Message is why it was refused or failed.
+	Message string
+
+	signature string
+}
+
+// NotTold counts what a Story has no step for.
+type NotTold struct {
+	// StatusWrites are writes of a status that only repeat what a step tells.
+	StatusWrites int
+	// Idle are reconciles that wrote nothing, PutOff those of them that waited for a cache.
+	Idle, PutOff int
+	// Conflicts are writes that were refused because the object had changed, or existed already: the controller reads it
+	// again.
+	Conflicts int
+	// Repeated are writes that were refused, or tell of a pod, like one that was told before; Failed are such failures.
+	Repeated, Failed int
+	// Healed are failures after which the next reconcile of the key went well, before they were told.
+	Healed int
+	// Starting are the writes of before the time of StartAt.
+	Starting int
+}
+
+// Story is a Sink that makes steps of a trace, from cause to effect. Its memory does not grow with the number of events
+// if Take is called now and then. All its methods may be called concurrently.
+type Story struct {
+	mu      sync.Mutex // guards all below
+	startAt time.Time
+	waits   bool      // for StartAt
+	first   time.Time // of what is not taken yet
+	latest  time.Time
+	roots   []*Step
+	open    map[ReconcileID]*telling
+	ended   recent.Map[ReconcileID, origin]
+	made    recent.Map[string, bool]   // objects that controllers created
+	seen    recent.Map[string, bool]   // changes from outside
+	told    recent.Map[string, bool]   // failures that steps were taken with
+	nodes   recent.Map[string, string] // of pods, by their names
+	settled map[string]*Act            // what is told of the status of objects that no controller made
+	settles map[string]string          // the controllers that wrote these
+	failing map[string]*failing        // by controller and key, what is told unless it heals
+	notTold NotTold
+}
+
+// failing is a key whose last reconciles have failed.
+type failing struct {
+	event *Event // the first of their ends
+	open  *telling
+	act   *Act
+}
+
+// origin is what a reconcile reacts to: the first of its fields that is not zero, or nothing that is known. A change from
+// outside makes a step only when there is something to be told of what it led to.
+type origin struct {
+	step  *Step
+	id    ReconcileID // of another reconcile
+	watch *Watch      // from outside, at a time
+	at    time.Time
+}
+
+// telling is a reconcile that has not ended.
+type telling struct {
+	start    *Event
+	origin   origin
+	step     *Step // nil before it has done something that is told
+	requests []*Request
+	acted    bool
+	again    bool // step was that of its key before
+}
+
+// NewStory returns an empty Story. If it waits, what happens before StartAt is called and its time is not told.
+func NewStory(waits bool) *Story {
+	return &Story{
+		waits: waits, open: map[ReconcileID]*telling{}, settled: map[string]*Act{}, settles: map[string]string{},
+		failing: map[string]*failing{},
+	}
+}
+
+// StartAt sets the time from which on steps are told.
+func (s *Story) StartAt(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.startAt = t
+}
+
+// Pending returns the time of the first act that Take has not returned yet, zero if there is none, and that of the last
+// event.
+func (s *Story) Pending() (first, latest time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first, s.latest
+}
+
+// NotTold returns the counts so far.
+func (s *Story) NotTold() NotTold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notTold
+}
+
+// Take returns the steps since the last call that react to nothing told of since then, in the order of their beginning,
+// each with what followed. They are the caller's: what follows later begins a step by itself.
+func (s *Story) Take() []*Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.failing)) {
+		f := s.failing[key]
+		s.tell(f.event, f.open, f.act, Named{Name: f.event.Key})
+	}
+	clear(s.failing)
+	out := s.roots
+	for _, key := range slices.Sorted(maps.Keys(s.settled)) {
+		act := s.settled[key]
+		controller := s.settles[key]
+		i := slices.IndexFunc(out, func(o *Step) bool { return o.Controller == controller && o.keys == nil })
+		if i < 0 {
+			i, out = len(out), append(out, &Step{Controller: controller})
+		}
+		out[i].Acts = append(out[i].Acts, act)
+	}
+	clear(s.settled)
+	clear(s.settles)
+	s.roots, s.first = nil, time.Time{}
+	return s.finish(out)
+}
+
+// Record implements Sink.
+func (s *Story) Record(e *Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest = e.Time
+	open := s.open[e.Reconcile]
+	switch d := e.Detail.(type) {
+	case *Start:
+		s.open[e.Reconcile] = &telling{start: e, origin: originOf(e, d)}
+	case *Watch:
+		s.watch(d)
+	case *Request:
+		if d.IsWrite() && d.Recorded == nil {
+			s.request(e, open, d)
+		}
+	case *End:
+		if open != nil {
+			s.end(e, open, d)
+			delete(s.open, e.Reconcile)
+		}
+	}
+}
+
+// isStarting reports whether something of that time is not told.
+func (s *Story) isStarting(at time.Time) bool {
+	return s.waits && (s.startAt.IsZero() || at.Before(s.startAt))
+}
+
+// originOf returns what a reconcile reacts to: rather a reconcile than a change from outside.
+func originOf(e *Event, start *Start) origin {
+	for _, c := range start.Causes {
+		switch {
+		case c.Watch != nil && c.Watch.WrittenBy != 0:
+			return origin{id: c.Watch.WrittenBy}
+		case c.Reconcile != 0:
+			return origin{id: c.Reconcile}
+		}
+	}
+	for _, c := range start.Causes {
+		if w := c.Watch; w != nil && !w.Initial && w.Event != Resync {
+			return origin{watch: w, at: e.Time}
+		}
+	}
+	return origin{}
+}
+
+// stepOf returns the step that something reacts to; nil if there is none. A reconcile that has not ended gets its step
+// now: others may see what it wrote before it has an answer.
+func (s *Story) stepOf(o origin) *Step {
+	switch {
+	case o.step != nil:
+		return o.step
+	case o.watch != nil:
+		return s.outside(o.at, o.watch)
+	case o.id == 0:
+		return nil
+	}
+	open := s.open[o.id]
+	if open == nil {
+		before, _ := s.ended.Get(o.id)
+		return s.stepOf(before)
+	}
+	if open.step == nil && !s.isStarting(open.start.Time) {
+		open.step = s.enter(open, open.start)
+	}
+	return open.step
+}
+
+// flat returns an origin that does not lead over another reconcile, and keeps no objects.
+func (s *Story) flat(o origin) origin {
+	if before, ended := s.ended.Get(o.id); ended && s.open[o.id] == nil {
+		return before
+	}
+	if o.watch != nil {
+		w := *o.watch
+		w.Change = nil
+		o.watch = &w
+	}
+	return o
+}
+
+// outside returns the step of who changed something from outside, which has led to a reconcile.
+func (s *Story) outside(at time.Time, w *Watch) *Step {
+	manager := w.Manager.Name()
+	i := slices.IndexFunc(s.roots, func(r *Step) bool { return r.Controller == "" && r.Manager == manager })
+	if i < 0 {
+		i, s.roots = len(s.roots), append(s.roots, &Step{Manager: manager})
+	}
+	key := fmt.Sprint(w.Event, objectKey(w.Object, w.Namespace, w.Name), w.ResourceVersion)
+	if seen, _ := s.seen.Get(key); seen && len(s.roots[i].Acts) > 0 {
+		return s.roots[i]
+	}
+	s.seen.Put(key, true)
+	act := &Act{Type: ActSeen, Of: w.Object, First: at, Changes: w.Change.Fields()}
+	act.Verb = map[WatchType]string{Added: "create", Modified: "update", Deleted: "delete"}[w.Event]
+	s.roots[i].add(act, Named{Namespace: w.Namespace, Name: w.Name}, "", false)
+	return s.roots[i]
+}
+
+// watch notes to which node a pod was bound, which the request does not have.
+func (s *Story) watch(w *Watch) {
+	if w.Event != Modified || w.Resource != "pods" || w.WrittenBy == 0 {
+		return
+	}
+	for _, c := range w.Change.Fields() {
+		if node, ok := c.New.(string); ok && c.Path == "spec.nodeName" {
+			s.nodes.Put(w.Namespace+"/"+w.Name, node)
+		}
+	}
+}
+
+// request tells of a write.
+func (s *Story) request(e *Event, open *telling, r *Request) {
+	began := e.Time
+	if open != nil {
+		began = open.start.Time
+		open.requests = append(open.requests, r)
+		open.acted = true
+	}
+	name := Named{Namespace: r.Namespace, Name: cmp.Or(r.Name, r.GenerateName)}
+	act := &Act{Type: ActWrite, Verb: r.Verb, Of: r.Object, Subresource: r.Subresource, DryRun: r.DryRun, First: e.Time}
+	switch {
+	case s.isStarting(began):
+		s.notTold.Starting++
+		return
+	case r.Failed() && r.isRace():
+		s.notTold.Conflicts++
+		return
+	case r.Failed():
+		act.Type, act.Message = ActRefused, r.Message
+		if s.isRepeated(e, r.Verb+r.Resource+r.Subresource+r.Message) {
+			s.notTold.Repeated++
+			return
+		}
+	case r.Resource == "leases" && r.Verb != "create":
+		s.notTold.StatusWrites++ // it is renewed
+		return
+	case isOfStatus(r):
+		made, _ := s.made.Get(objectKey(r.Object, r.Namespace, r.Name))
+		act.Type, act.Changes = ActStatus, news(r.Kind, r.Change.Fields(), made)
+		switch {
+		case len(act.Changes) == 0:
+			s.notTold.StatusWrites++
+			return
+		case !made && r.Kind != "Pod":
+			s.settle(e, act, name)
+			return
+		case r.Kind == "Pod" && s.isRepeated(e, newsKey(act.Changes)):
+			s.notTold.Repeated++
+			return
+		}
+	default:
+		act.Changes = r.Change.Fields()
+		if r.Verb == "create" && r.Subresource == "" {
+			s.made.Put(objectKey(r.Object, r.Namespace, r.Name), true)
+		}
+	}
+	s.tell(e, open, act, name)
+}
+
+// objectKey names an object of any kind.
+func objectKey(of Object, namespace, name string) string {
+	return of.Group + "/" + of.Resource + "/" + namespace + "/" + name
+}
+
+// isRepeated reports whether the same was told of a key before.
+func (s *Story) isRepeated(e *Event, text string) bool {
+	key := e.Controller + "\x00" + e.Key + "\x00" + volatile.ReplaceAllString(text, "")
+	told, _ := s.told.Get(key)
+	s.told.Put(key, true)
+	return told
+}
+
+// settle keeps what the status of an object that no controller made tells, until the steps are taken.
+func (s *Story) settle(e *Event, act *Act, name Named) {
+	key := e.Controller + "\x00" + objectKey(act.Of, name.Namespace, name.Name)
+	s.begin(e)
+	act.Objects, act.Count, act.Last, act.signature = []Named{name}, 1, e.Time, key
+	before := s.settled[key]
+	if before == nil {
+		s.settled[key], s.settles[key] = act, e.Controller
+		return
+	}
+	before.merge(act)
+	before.First = e.Time // of what it came to
+}
+
+// tell adds an act to the step of its reconcile.
+func (s *Story) tell(e *Event, open *telling, act *Act, name Named) {
+	s.begin(e)
+	step, then := (*Step)(nil), false
+	switch {
+	case open == nil:
+		step = s.below(nil, e.Controller)
+	case open.step != nil && !open.step.taken:
+		step = open.step
+	default:
+		open.step = s.enter(open, e)
+		step = open.step
+	}
+	if open != nil {
+		then = open.again
+	}
+	step.add(act, name, e.Key, then)
+}
+
+// begin notes the time of the first act that is not taken yet.
+func (s *Story) begin(e *Event) {
+	if s.first.IsZero() {
+		s.first = e.Time
+	}
+}
+
+// enter returns the step of a reconcile: that of its key, if what it reacts to is of the same tree.
+func (s *Story) enter(open *telling, e *Event) *Step {
+	parent := s.stepOf(open.origin)
+	if step := parent.own(e.Controller, e.Key); step != nil {
+		open.again = true
+		return step
+	}
+	step := s.below(parent, e.Controller)
+	step.keys[e.Key] = true
+	return step
+}
+
+// below returns the step of a controller in reaction to another one, or to nothing that is told.
+func (s *Story) below(parent *Step, controller string) *Step {
+	in := &s.roots
+	if parent != nil && !parent.taken {
+		in = &parent.Steps
+	} else {
+		parent = nil
+	}
+	for _, step := range *in {
+		if step.Controller == controller && controller != "" {
+			return step
+		}
+	}
+	step := &Step{Controller: controller, parent: parent, keys: map[string]bool{}}
+	*in = append(*in, step)
+	return step
+}
+
+// end tells how a reconcile ended.
+func (s *Story) end(e *Event, open *telling, end *End) {
+	key := e.Controller + "\x00" + e.Key
+	switch {
+	case s.isStarting(open.start.Time):
+	case end.PutOff != "":
+		s.notTold.PutOff++
+		s.notTold.Idle++
+	case end.Outcome != Done && end.ConflictOf(open.requests) == nil:
+		s.failed(e, open, end)
+	case end.Outcome == Done:
+		if f := s.failing[key]; f != nil {
+			s.notTold.Healed += f.act.Count
+			delete(s.failing, key)
+		}
+		if !open.acted {
+			s.notTold.Idle++
+		}
+	}
+	if open.step != nil {
+		open.origin = origin{step: open.step}
+	}
+	s.ended.Put(e.Reconcile, s.flat(open.origin))
+}
+
+// failed keeps an error, to be told unless the next reconcile of the key goes well. That of a request that was refused
+// is told.
+func (s *Story) failed(e *Event, open *telling, end *End) {
+	for _, r := range open.requests {
+		if r.Failed() && r.Message != "" && !r.isRace() && strings.Contains(end.Error, r.Message) {
+			return
+		}
+	}
+	key := e.Controller + "\x00" + e.Key
+	if f := s.failing[key]; f != nil {
+		f.act.Count++
+		f.act.Last, f.act.Message = e.Time, end.Error
+		return
+	}
+	if s.isRepeated(e, end.Error) {
+		s.notTold.Failed++
+		return
+	}
+	s.begin(e)
+	s.failing[key] = &failing{e, open, &Act{
+		Type: ActFailed, First: e.Time, Last: e.Time, Count: 1, Message: cmp.Or(end.Error, string(end.Outcome)),
+	}}
+}
+
+// isRace reports whether the request was refused because another was faster.
+func (r *Request) isRace() bool {
+	return r.IsConflict() || r.Reason == "AlreadyExists" || r.Code == http.StatusNotFound && r.Verb == "delete"
+}
