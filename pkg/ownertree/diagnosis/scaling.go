@@ -217,8 +217,8 @@ func (d *diagnoser) scaledAgain() bool {
 	return false
 }
 
-// AppliesReplicas returns the manager beside an autoscaler that has applied an object with a number of replicas: it owns
-// the field, or what it applied last has it. It is nil if none has.
+// AppliesReplicas returns the manager beside an autoscaler that has applied an object with a number of replicas: it
+// owns the field, or what it applied last has it. It is nil if none has.
 func AppliesReplicas(obj *unstructured.Unstructured) *fields.Writer {
 	var applied struct {
 		Spec struct {

@@ -125,8 +125,8 @@ func TestWatchEventsAreToldOnceToAllHandlers(t *testing.T) {
 			t.Errorf("%d handlers saw event %+v, want 3 to see each", n, event)
 		}
 	}
-	if len(seen) != 4 || len(i.events.young) != 0 {
-		t.Errorf("%d events were seen, %d are kept after the last handler", len(seen), len(i.events.young))
+	if len(seen) != 4 || i.events.Len() != 0 {
+		t.Errorf("%d events were seen, %d are kept after the last handler", len(seen), i.events.Len())
 	}
 }
 
@@ -332,7 +332,7 @@ func TestEachRoundOfAResyncIsRecordedOnce(t *testing.T) {
 			t.Errorf("round %d is event %d for one handler and %d for the other", n+1, seqs[2*n], seqs[2*n+1])
 		}
 	}
-	if kept := len(i.events.young) + len(i.events.old); kept > 0 {
+	if kept := i.events.Len(); kept > 0 {
 		t.Errorf("%d events are kept after the last handler", kept)
 	}
 }
@@ -356,7 +356,7 @@ func TestEventsThatNoHandlerWaitsForAreForgotten(t *testing.T) {
 			all[(k+n)%len(all)].OnAdd(pod, false)
 		}
 	}
-	if kept := len(i.events.young) + len(i.events.old); kept > 0 {
+	if kept := i.events.Len(); kept > 0 {
 		t.Errorf("%d of 100 events are kept after the last handler", kept)
 	}
 }

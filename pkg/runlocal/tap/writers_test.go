@@ -166,7 +166,7 @@ func TestManagersOfOwnWritesAreNotKept(t *testing.T) {
 		pod.ResourceVersion, pod.ManagedFields = time.Now().String(), []metav1.ManagedFieldsEntry{{}}
 		_, _ = tap.trim(pod)
 	}
-	if n := len(tap.managers.byVersion.young) + len(tap.managers.byVersion.old); n > 2*managersKept {
+	if n := tap.managers.byVersion.Len(); n > 2*managersKept {
 		t.Errorf("%d versions are kept", n)
 	}
 }

@@ -45,7 +45,8 @@ const (
 	ActSeen  ActType = "seen"
 	// ActStatus is a write of a status from which something can be told: Changes.
 	ActStatus ActType = "status"
-	// ActRefused is a write that was refused, with the Message. ActFailed is a reconcile that failed for another reason.
+	// ActRefused is a write that was refused, with the Message. ActFailed is a reconcile that failed for another
+	// reason.
 	ActRefused ActType = "refused"
 	ActFailed  ActType = "failed"
 )
@@ -91,8 +92,8 @@ type NotTold struct {
 	StatusWrites int
 	// Idle are reconciles that wrote nothing, PutOff those of them that waited for a cache.
 	Idle, PutOff int
-	// Conflicts are writes that were refused because the object had changed, or existed already: the controller reads it
-	// again.
+	// Conflicts are writes that were refused because the object had changed, or existed already: the controller reads
+	// it again.
 	Conflicts int
 	// Repeated are writes that were refused, or tell of a pod, like one that was told before; Failed are such failures.
 	Repeated, Failed int
@@ -130,8 +131,8 @@ type failing struct {
 	act   *Act
 }
 
-// origin is what a reconcile reacts to: the first of its fields that is not zero, or nothing that is known. A change from
-// outside makes a step only when there is something to be told of what it led to.
+// origin is what a reconcile reacts to: the first of its fields that is not zero, or nothing that is known. A change
+// from outside makes a step only when there is something to be told of what it led to.
 type origin struct {
 	step  *Step
 	id    ReconcileID // of another reconcile

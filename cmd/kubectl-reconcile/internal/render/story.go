@@ -97,7 +97,8 @@ func toneOf(a *trace.Act) Tone {
 
 // verbs are what is said of writes.
 var verbs = map[string]string{
-	"create": "creates", "update": "updates", "patch": "updates", "delete": "deletes", "deletecollection": "deletes all",
+	"create": "creates", "update": "updates", "patch": "updates", "delete": "deletes",
+	"deletecollection": "deletes all",
 }
 
 // text tells an act.

@@ -36,7 +36,8 @@ func ControllerTable(w io.Writer, controllers []trace.ControllerSummary, o Contr
 	case rest <= maxUnfolded:
 		return controllerRows(w, controllers, o)
 	case len(busy) == 0:
-		_, err := fmt.Fprintf(w, "\nnone of %d controllers wrote anything, in %s\n", rest, counted(reconciles, "reconcile"))
+		_, err := fmt.Fprintf(w, "\nnone of %d controllers wrote anything, in %s\n", rest,
+			counted(reconciles, "reconcile"))
 		return err
 	}
 	if err := controllerRows(w, busy, o); err != nil {

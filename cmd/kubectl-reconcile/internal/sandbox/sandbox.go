@@ -141,7 +141,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	return &session.Options{
 		Target: target, SimulatedNodes: max(0, sandbox.Nodes),
 		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
-		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"), Events: f.events, Blocks: f.session.Blocks,
+		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"),
+		Events: f.events, Blocks: f.session.Blocks,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Record:    record,
 		Telemetry: f.session.Telemetry.ToTelemetry(),

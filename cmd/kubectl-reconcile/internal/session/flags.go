@@ -61,8 +61,8 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags.StringVar(&f.TraceFile, "trace-file", "", "write the trace to this `file` too, as JSON, one event a line")
 	f.Record.addTo(cmd)
 	flags.Var(&f.Color, "color", "colour the output: auto, always or never")
-	flags.BoolVar(&f.Blocks, "blocks", false, "show each reconcile that wrote, with its causes, what it decided, and the "+
-		"answers, in the place of the story of the run")
+	flags.BoolVar(&f.Blocks, "blocks", false, "show each reconcile that wrote, with its causes, what it decided, "+
+		"and the answers, in the place of the story of the run")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
 	f.Telemetry.addTo(flags)
