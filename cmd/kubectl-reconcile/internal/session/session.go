@@ -116,6 +116,9 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	r := &result{goal: o.Goal, began: o.Clock.Now()}
 	out.startAt(r.began)
 	applied, applyErr := o.apply(ctx, session, out, manifests)
+	if out.story != nil {
+		out.story.begins.Store(true)
+	}
 	applyErr = withoutInterruption(ctx, applyErr)
 	if applyErr != nil && (len(applied) == 0 || o.Serve != nil) {
 		return unused(applyErr)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -29,6 +30,8 @@ type story struct {
 	clock clock.Clock
 	stop  chan struct{}
 	done  sync.WaitGroup
+	// begins is set when what was applied has been named: nothing is told before.
+	begins atomic.Bool
 
 	mu      sync.Mutex // guards all below, and writing
 	startAt time.Time
@@ -55,7 +58,7 @@ func (s *story) run() {
 		}
 		first, latest := s.Pending()
 		now := s.clock.Now()
-		if !first.IsZero() && (now.Sub(latest) >= storyPause || now.Sub(first) >= storyEvery) {
+		if s.begins.Load() && !first.IsZero() && (now.Sub(latest) >= storyPause || now.Sub(first) >= storyEvery) {
 			s.mu.Lock()
 			s.tell()
 			s.mu.Unlock()
