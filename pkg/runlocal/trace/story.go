@@ -396,20 +396,14 @@ func (s *Story) settle(e *Event, act *Act, name Named) {
 // tell adds an act to the step of its reconcile.
 func (s *Story) tell(e *Event, open *telling, act *Act, name Named) {
 	s.begin(e)
-	step, then := (*Step)(nil), false
-	switch {
-	case open == nil:
-		step = s.below(nil, e.Controller)
-	case open.step != nil && !open.step.taken:
-		step = open.step
-	default:
+	if open == nil {
+		s.below(nil, e.Controller).add(act, name, e.Key, false)
+		return
+	}
+	if open.step == nil || open.step.taken {
 		open.step = s.enter(open, e)
-		step = open.step
 	}
-	if open != nil {
-		then = open.again
-	}
-	step.add(act, name, e.Key, then)
+	open.step.add(act, name, e.Key, open.again)
 }
 
 // begin notes the time of the first act that is not taken yet.
