@@ -84,6 +84,7 @@ type Act struct {
 	Message string
 
 	signature string
+	known     map[[2]string]bool // the Objects, by namespace and name; nil before there are others
 }
 
 // NotTold counts what a Story has no step for.
@@ -118,6 +119,7 @@ type Story struct {
 	seen    recent.Map[string, bool]   // changes from outside
 	told    recent.Map[string, bool]   // failures that steps were taken with
 	nodes   recent.Map[string, string] // of pods, by their names
+	binders map[string]bool            // controllers that bind pods
 	settled map[string]*Act            // what is told of the status of objects that no controller made
 	settles map[string]string          // the controllers that wrote these
 	failing map[string]*failing        // by controller and key, what is told unless it heals
@@ -154,7 +156,7 @@ type telling struct {
 func NewStory(waits bool) *Story {
 	return &Story{
 		waits: waits, open: map[ReconcileID]*telling{}, settled: map[string]*Act{}, settles: map[string]string{},
-		failing: map[string]*failing{},
+		failing: map[string]*failing{}, binders: map[string]bool{},
 	}
 }
 
@@ -305,9 +307,9 @@ func (s *Story) outside(at time.Time, w *Watch) *Step {
 	return s.roots[i]
 }
 
-// watch notes to which node a pod was bound, which the request does not have.
+// watch notes to which node a pod was bound, which the request does not have. It may come before that.
 func (s *Story) watch(w *Watch) {
-	if w.Event != Modified || w.Resource != "pods" || w.WrittenBy == 0 {
+	if w.Event != Modified || w.Resource != "pods" || w.WrittenBy == 0 || len(s.binders) > 0 && !s.binders[w.Writer] {
 		return
 	}
 	for _, c := range w.Change.Fields() {
@@ -357,6 +359,8 @@ func (s *Story) request(e *Event, open *telling, r *Request) {
 			s.notTold.Repeated++
 			return
 		}
+	case r.Subresource == "binding":
+		s.binders[e.Controller] = true
 	default:
 		act.Changes = r.Change.Fields()
 		if r.Verb == "create" && r.Subresource == "" {

@@ -130,7 +130,7 @@ func TestStory(t *testing.T) {
 			binding := write("create", "pods", "Pod", "web-1-a")
 			binding.Subresource = "binding"
 			s.reconcile("scheduler", 3, "shop/web-1-a", by(2), done, binding)
-			s.record("", 0, "", &trace.Watch{Event: trace.Modified, WrittenBy: 3, Object: trace.Object{Resource: "pods", Namespace: "shop", Name: "web-1-a"},
+			s.record("", 0, "", &trace.Watch{Event: trace.Modified, WrittenBy: 3, Writer: "scheduler", Object: trace.Object{Resource: "pods", Namespace: "shop", Name: "web-1-a"},
 				Change: trace.ChangeFrom(func() []fields.Change { return []fields.Change{{Path: "spec.nodeName", New: "node-1"}} })})
 			s.reconcile("kubelet", 4, "shop/web-1-a", by(3), done, status("pods", "Pod", "web-1-a", podReady))
 			s.reconcile("replicaset", 5, "shop/web-1", by(4), done, status("replicasets", "ReplicaSet", "web-1", ready(nil, 1)))

@@ -84,9 +84,15 @@ func (a *Act) merge(later *Act) {
 	if later.Last.After(a.Last) {
 		a.Last = later.Last
 	}
+	if a.known == nil {
+		a.known = map[[2]string]bool{}
+		for _, name := range a.Objects {
+			a.known[[2]string{name.Namespace, name.Name}] = true
+		}
+	}
 	for _, name := range later.Objects {
-		same := func(o Named) bool { return o.Namespace == name.Namespace && o.Name == name.Name }
-		if !slices.ContainsFunc(a.Objects, same) {
+		if key := [2]string{name.Namespace, name.Name}; !a.known[key] {
+			a.known[key] = true
 			a.Objects = append(a.Objects, name)
 		}
 	}
@@ -96,15 +102,16 @@ func (a *Act) merge(later *Act) {
 	if later.Replicas != nil && a.Replicas != nil {
 		a.Replicas = append(a.Replicas, later.Replicas[1:]...)
 	}
+	changes := slices.Clone(a.Changes) // the slice is that of the event
 	for _, c := range later.Changes {
-		i := slices.IndexFunc(a.Changes, func(o fields.Change) bool { return o.Path == c.Path })
-		if i < 0 {
-			a.Changes = append(slices.Clip(a.Changes), c)
-			continue
+		if i := slices.IndexFunc(changes, func(o fields.Change) bool { return o.Path == c.Path }); i >= 0 {
+			changes[i].New = c.New
+		} else {
+			changes = append(changes, c)
 		}
-		a.Changes = slices.Clone(a.Changes)
-		a.Changes[i].New = c.New
 	}
+	slices.SortStableFunc(changes, func(x, y fields.Change) int { return strings.Compare(x.Path, y.Path) })
+	a.Changes = changes
 }
 
 // finish makes steps ready to be told: acts that are alike but for their object become one, and all is in the order of
@@ -120,7 +127,6 @@ func (s *Story) finish(steps []*Step) []*Step {
 					o.Node, _ = s.nodes.Get(o.Namespace + "/" + o.Name)
 				}
 			}
-			slices.SortStableFunc(a.Changes, func(x, y fields.Change) int { return strings.Compare(x.Path, y.Path) })
 			if i := slices.IndexFunc(acts, a.isLike); i >= 0 {
 				acts[i].merge(a)
 			} else {

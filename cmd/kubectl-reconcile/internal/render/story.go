@@ -228,7 +228,10 @@ func (t *storyTable) bindings(a *trace.Act) string {
 		pods[o.Node] = append(pods[o.Node], o.Name)
 	}
 	slices.Sort(nodes)
-	if len(a.Objects) > maxNames || slices.Contains(nodes, "") {
+	if slices.Contains(nodes, "") {
+		return "binds " + t.objects(a)
+	}
+	if len(a.Objects) > maxNames {
 		return fmt.Sprintf("binds %s to %s", t.objects(a), counted(len(nodes), "node"))
 	}
 	var names, out []string
