@@ -72,7 +72,7 @@ type Act struct {
 	Objects []Named
 	// Count is how many writes, or failures, there were.
 	Count int
-	// First and Last are the times of the first and the last.
+	// First and Last are the times of the first and the last: those at which requests were sent.
 	First, Last time.Time
 	// Changes are the fields that were changed, of a status those that tell something, from before the first write to
 	// after the last; of several objects those of the first.
@@ -328,7 +328,8 @@ func (s *Story) request(e *Event, open *telling, r *Request) {
 		open.acted = true
 	}
 	name := Named{Namespace: r.Namespace, Name: cmp.Or(r.Name, r.GenerateName)}
-	act := &Act{Type: ActWrite, Verb: r.Verb, Of: r.Object, Subresource: r.Subresource, DryRun: r.DryRun, First: e.Time}
+	act := &Act{Type: ActWrite, Verb: r.Verb, Of: r.Object, Subresource: r.Subresource, DryRun: r.DryRun}
+	act.First = e.Time.Add(-time.Duration(r.Latency)) // others may react before the answer
 	switch {
 	case s.isStarting(began):
 		s.notTold.Starting++
@@ -387,14 +388,14 @@ func (s *Story) isRepeated(e *Event, text string) bool {
 func (s *Story) settle(e *Event, act *Act, name Named) {
 	key := e.Controller + "\x00" + objectKey(act.Of, name.Namespace, name.Name)
 	s.begin(e)
-	act.Objects, act.Count, act.Last, act.signature = []Named{name}, 1, e.Time, key
+	act.Objects, act.Count, act.Last, act.signature = []Named{name}, 1, act.First, key
 	before := s.settled[key]
 	if before == nil {
 		s.settled[key], s.settles[key] = act, e.Controller
 		return
 	}
 	before.merge(act)
-	before.First = e.Time // of what it came to
+	before.First = act.First // of what it came to
 }
 
 // tell adds an act to the step of its reconcile.

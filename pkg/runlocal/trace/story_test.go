@@ -240,3 +240,20 @@ func TestStoryInParts(t *testing.T) {
 		t.Errorf("not told: %+v", got)
 	}
 }
+
+// TestStoryTimes: a step is no later than what it led to, also if its answer came late.
+func TestStoryTimes(t *testing.T) {
+	done := trace.End{Outcome: trace.Done}
+	s := &teller{story: trace.NewStory(false)}
+	s.record("job", 1, "shop/work", &trace.Start{Causes: []trace.Cause{outside("you", "jobs", "Job", "work")}})
+	s.reconcile("scheduler", 2, "shop/work-a", by(1), done, write("patch", "pods", "Pod", "work-a"))
+	late := write("create", "pods", "Pod", "work-a")
+	late.Latency = trace.Duration(time.Millisecond)
+	s.record("job", 1, "shop/work", late)
+	s.record("job", 1, "shop/work", &done)
+	root := s.story.Take()[0]
+	job := root.Steps[0]
+	if scheduler := job.Steps[0]; job.First().After(scheduler.First()) || root.First().After(job.First()) {
+		t.Errorf("the Job at %s, its pod at %s, its node at %s", root.First(), job.First(), scheduler.First())
+	}
+}

@@ -136,6 +136,9 @@ func (s *Story) finish(steps []*Step) []*Step {
 		slices.SortStableFunc(acts, func(a, b *Act) int { return a.First.Compare(b.First) })
 		step.Acts = acts
 		step.Steps = s.finish(step.Steps)
+		if len(step.Steps) > 0 && step.Steps[0].First().Before(acts[0].First) {
+			acts[0].First = step.Steps[0].First() // its answer came late: what it led to had been seen
+		}
 	}
 	slices.SortStableFunc(steps, func(a, b *Step) int { return a.First().Compare(b.First()) })
 	return steps
