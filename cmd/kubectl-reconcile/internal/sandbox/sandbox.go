@@ -90,8 +90,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	f.copy.AddTo(cmd)
 	f.manifests.AddTo(cmd.Flags())
 	flags := cmd.Flags()
-	flags.Lookup("verbose").Usage = "tell what the controllers write, from cause to effect, or with --blocks show the " +
-		"reconciles that write or fail; -vv shows every one, and more of each, -vvv all that is logged"
+	flags.Lookup("verbose").Usage = "tell what the controllers write, from cause to effect, or with --blocks " +
+		"show the reconciles that write or fail; -vv shows every one, and more of each, -vvv all that is logged"
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "address to serve on; port 0 picks a free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "permit a --listen address that other machines can reach")
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "",
