@@ -297,7 +297,7 @@ func TestNothingToTry(t *testing.T) {
 	if got != nil || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if trial.CanTry(schema.GroupKind{Kind: "Pod"}) || !trial.CanTry(web.Kind) {
+	if trial.CanTry(schema.GroupKind{Kind: "ConfigMap"}) || !trial.CanTry(web.Kind) {
 		t.Error("CanTry")
 	}
 }
