@@ -8,7 +8,8 @@
 //   - Situation.Diagnose, which reads nothing, looks for causes in all of that (diagnose.go): those that each object
 //     itself shows, which package inspect finds, and those that follow from several objects: what is needed and does
 //     not exist (needs.go), Services and Ingresses without backends (network.go, ports.go), and deletions that wait
-//     (deletion.go). It orders what is left when symptoms and repetitions have gone (rank.go).
+//     (deletion.go). It orders what is left when symptoms and repetitions have gone (explain.go, rank.go).
+//   - Situation.ReadRewrites reads an object again that may be written all the time (rewrites.go).
 //   - Situation.ReadRefusers reads what the causes say to refuse writes, as it is now (refusals.go, webhooks.go),
 //     and why a Deployment is stuck whose controller writes nothing when it is tried (stuck.go).
 //

@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +31,7 @@ func (r *situationReader) placesOf(ctx context.Context) error {
 	}
 	reads := 0
 	for _, n := range r.explained {
-		obj := r.objects[n.UID]
-		if obj == nil || !isPod(n) || !slices.ContainsFunc(inspect.Causes(obj, inspect.Inspect(obj, nil).At(r.now),
-			inspect.Observations{Now: r.now}), keptAwayByVolumes) {
+		if !r.isKeptAway(n, keptAwayByVolumes) {
 			continue
 		}
 		for _, relation := range r.relations[n] {

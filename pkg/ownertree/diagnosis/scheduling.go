@@ -31,14 +31,18 @@ func keptAwayByTaints(c inspect.Cause) bool {
 	return c.Type == inspect.Unschedulable && strings.Contains(c.Detail, "untolerated taint")
 }
 
+// isKeptAway reports whether an object is a pod that shows such a cause itself.
+func (r *situationReader) isKeptAway(n *ownertree.Node, by func(inspect.Cause) bool) bool {
+	obj := r.objects[n.UID]
+	return obj != nil && isPod(n) && slices.ContainsFunc(
+		inspect.Causes(obj, inspect.Inspect(obj, nil).At(r.now), inspect.Observations{Now: r.now}), by)
+}
+
 // taintsOf reads the taints of all nodes if one keeps a pod away.
 func (r *situationReader) taintsOf(ctx context.Context) error {
 	kind := r.kind("", "Node")
 	if kind == nil || !slices.ContainsFunc(r.explained, func(n *ownertree.Node) bool {
-		obj := r.objects[n.UID]
-		return obj != nil && isPod(n) && slices.ContainsFunc(
-			inspect.Causes(obj, inspect.Inspect(obj, nil).At(r.now), inspect.Observations{Now: r.now}),
-			keptAwayByTaints)
+		return r.isKeptAway(n, keptAwayByTaints)
 	}) {
 		return nil
 	}

@@ -14,6 +14,7 @@
 package trace
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -346,6 +347,11 @@ func (e *End) ConflictOf(requests []*Request) *Request {
 
 // IsConflict reports whether the request was refused because the object had changed since the controller read it.
 func (r *Request) IsConflict() bool { return r.Reason == "Conflict" }
+
+// isRace reports whether the request was refused because another was faster.
+func (r *Request) isRace() bool {
+	return r.IsConflict() || r.Reason == "AlreadyExists" || r.Code == http.StatusNotFound && r.Verb == "delete"
+}
 
 // Dropped means that the key is not retried any more: it failed too often, or with an error that retries do not help.
 type Dropped struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -495,9 +494,4 @@ func (s *Story) failed(e *Event, open *telling, end *End) {
 	s.failing[key] = &failing{e, open, &Act{
 		Type: ActFailed, First: e.Time, Last: e.Time, Count: 1, Message: cmp.Or(end.Error, string(end.Outcome)),
 	}}
-}
-
-// isRace reports whether the request was refused because another was faster.
-func (r *Request) isRace() bool {
-	return r.IsConflict() || r.Reason == "AlreadyExists" || r.Code == http.StatusNotFound && r.Verb == "delete"
 }

@@ -97,7 +97,9 @@ func (s *story) tell() {
 		Palette: s.o.Palette, FieldManager: author, Namespace: s.o.Namespace, StartAt: s.startAt,
 		Width: render.TerminalWidth(out),
 	})
-	s.err = errors.Join(s.err, err)
+	if s.err == nil {
+		s.err = err
+	}
 }
 
 // Close tells what is left, and returns the first error of writing. It must be called when the events have ended, and

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
@@ -94,14 +95,15 @@ func (t *trier) choose(s *diagnosis.Situation, now time.Time) []*ownertree.Node 
 	switch d := s.Diagnose(now); {
 	case t.query.options.try == tryNever, d.Converged:
 	case t.query.options.try == tryAlways:
-		nodes = slices.DeleteFunc(s.Explained(), func(n *ownertree.Node) bool {
-			return n.Kind.Kind == "Pod" && !diagnosis.IsOrphanOfJob(n)
-		})
+		nodes = s.Explained()
 	default:
 		nodes = s.Unsure(d)
 	}
 	nodes = slices.DeleteFunc(nodes, func(n *ownertree.Node) bool {
-		return n.Deleting != nil && !diagnosis.IsOrphanOfJob(n) || !trial.CanTry(n.Kind.GroupKind())
+		if n.Kind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+			return !diagnosis.IsOrphanOfJob(n)
+		}
+		return n.Deleting != nil || !trial.CanTry(n.Kind.GroupKind())
 	})
 	return nodes[:min(len(nodes), mostTried)]
 }
