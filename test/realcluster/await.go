@@ -11,11 +11,12 @@ func (h *home) await(ctx context.Context, what string, ask func(context.Context)
 	ticker := time.NewTicker(25 * time.Millisecond)
 	defer ticker.Stop()
 	for {
+		ended := h.ended() // first: it may do what is waited for and end at once
 		ok, err := ask(ctx)
 		if ok {
 			return nil
 		}
-		if ended := h.ended(); ended != nil {
+		if ended != nil {
 			return ended
 		}
 		select {
