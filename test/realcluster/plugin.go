@@ -135,6 +135,15 @@ func (s *Sandbox) Interrupt() error {
 	}
 }
 
+// Remarks are what it has printed to stderr: what it has found, among others.
+func (s *Sandbox) Remarks() (string, error) {
+	data, err := os.ReadFile(s.process.log)
+	if err != nil {
+		return "", fmt.Errorf("reading the remarks of the sandbox: %w", err)
+	}
+	return string(data), nil
+}
+
 // Config is for a user who may do everything, and is not throttled. The caller owns it.
 func (s *Sandbox) Config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/ownertree"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -34,7 +35,8 @@ var typeSchemas = map[string]schematest.Schema{
 	"time.Time":                                   {"type": "string", "format": "date-time"},
 	"trace.Duration":                              {"type": "string", "pattern": schematest.DurationPattern},
 	"timeline.Type":                               schematest.Enum(timeline.Types()...),
-	"timeline.Only":                               schematest.Enum(timeline.OnlyOrder, timeline.OnlyTimes, timeline.OnlyOrderAndTimes),
+	"findings.Only":                               schematest.Enum(findings.OnlyOrder, findings.OnlyTimes, findings.OnlyOrderAndTimes),
+	"findings.Type":                               schematest.Enum(findings.Types()...),
 	"timeline.ReadyCause": schematest.Enum(timeline.ReadyCreated, timeline.ReadySpecChanged, timeline.ReadyLost,
 		timeline.ReadyExisting),
 	"replay.GapReason": schematest.Enum(replay.GapWatchExpired, replay.GapUnreachable, replay.GapRefused, replay.GapSleep),
@@ -84,7 +86,7 @@ var fieldSchemas = map[string]schematest.Schema{
 // TestSchemas compares the schemas in docs with the types; with -update it writes them.
 func TestSchemas(t *testing.T) {
 	g := &schematest.Generator{Types: typeSchemas, Fields: fieldSchemas, Sources: []string{
-		".", "..", "../fields", "../cluster", "../../replay", "../../replay/timeline",
+		".", "..", "../fields", "../cluster", "../../replay", "../../replay/timeline", "../../runlocal/findings",
 	}}
 	for _, tt := range []struct {
 		file, title string

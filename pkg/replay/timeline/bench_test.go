@@ -80,7 +80,7 @@ func BenchmarkSummary(b *testing.B) {
 		if err := m.Rewind(); err != nil {
 			b.Fatal(err)
 		}
-		s := NewSummarizer()
+		s := NewSummarizer(nil)
 		t := New(m, s.Options(Filter{}))
 		for {
 			e, err := t.Next()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/internal/rawjson"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
 
 // document is a version of an object that was split into its parts, which are not decoded.
@@ -205,13 +206,13 @@ func decode(raw []byte) (any, error) {
 // changes lists the fields that differ. Without all, those are left out that heartbeats change, as withoutNoise does,
 // and the order of lists whose entries have keys, unless nothing else differs: then only says so.
 func (d difference) changes(mask fields.Mask, all, heartbeats bool) (
-	changes []fields.Change, only Only, err error,
+	changes []fields.Change, only findings.Only, err error,
 ) {
 	changes, err = fields.ChangesWithOrder(asObject(d.before), asObject(d.after), mask)
-	only = onlyOf(changes)
+	only = findings.OnlyOf(changes)
 	if err != nil || !all {
-		if only != OnlyOrder && only != OnlyOrderAndTimes {
-			changes = slices.DeleteFunc(changes, isOrder)
+		if only != findings.OnlyOrder && only != findings.OnlyOrderAndTimes {
+			changes = slices.DeleteFunc(changes, findings.IsOrder)
 		}
 		return withoutNoise(changes, heartbeats), only, err
 	}

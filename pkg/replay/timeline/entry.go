@@ -8,6 +8,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
 
 // Type is what an Entry is about.
@@ -78,15 +79,7 @@ type Entry struct {
 }
 
 // Object names an object.
-type Object struct {
-	// APIVersion is empty if it is not known.
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind"`
-	// Absent for objects of cluster-scoped kinds.
-	Namespace string    `json:"namespace,omitempty"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid,omitempty"`
-}
+type Object = findings.Object
 
 // Writer is who wrote an object.
 type Writer struct {
@@ -120,7 +113,7 @@ type ObjectChange struct {
 	// Of a list whose entries only have another order, the values are their keys.
 	Fields []fields.Change `json:"fields,omitempty"`
 	// Only is set if nothing else changed than the order of lists, or times: Order, Times or OrderAndTimes.
-	Only Only `json:"only,omitempty"`
+	Only findings.Only `json:"only,omitempty"`
 	// Conditions are those whose status or reason changed; of an object that was added, all.
 	Conditions []ConditionChange `json:"conditions,omitempty"`
 	// Containers are those of a pod whose state changed, or that were restarted.

@@ -2,23 +2,11 @@ package timeline
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
-
-// isNoise reports whether a field changes although nothing has changed: heartbeats, and times of the last look.
-func isNoise(path string) bool {
-	switch path[strings.LastIndexByte(path, '.')+1:] {
-	case "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime":
-		return true
-	}
-	return path == "spec.renewTime" || path == leaderAnnotation
-}
-
-// leaderAnnotation is what some elect a leader by, in place of a Lease.
-const leaderAnnotation = "metadata.annotations[control-plane.alpha.kubernetes.io/leader]"
 
 // hasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
 func hasHeartbeats(s *replay.Stream) bool {
@@ -28,12 +16,12 @@ func hasHeartbeats(s *replay.Stream) bool {
 // withoutNoise returns the changes without those that every write, or every heartbeat, makes; all if there are no
 // others, unless heartbeats are what the objects are written for.
 func withoutNoise(changes []fields.Change, heartbeats bool) []fields.Change {
-	isOther := func(c fields.Change) bool { return !isNoise(c.Path) }
+	isOther := func(c fields.Change) bool { return !findings.IsHeartbeat(c.Path) }
 	if !heartbeats && !slices.ContainsFunc(changes, isOther) &&
-		!slices.ContainsFunc(changes, func(c fields.Change) bool { return c.Path == leaderAnnotation }) {
+		!slices.ContainsFunc(changes, func(c fields.Change) bool { return c.Path == findings.LeaderAnnotation }) {
 		return changes
 	}
-	return slices.DeleteFunc(changes, func(c fields.Change) bool { return isNoise(c.Path) })
+	return slices.DeleteFunc(changes, func(c fields.Change) bool { return findings.IsHeartbeat(c.Path) })
 }
 
 // unseen are the members of metadata that are not compared: every write changes them.

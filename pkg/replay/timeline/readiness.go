@@ -217,7 +217,7 @@ func (r *readiness) list(last time.Time) []Readiness {
 	}
 	slices.SortFunc(out, func(a, b Readiness) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Number, b.Number),
-			a.Object.compare(&b.Object))
+			a.Object.Compare(&b.Object))
 	})
 	out, _ = cut(out)
 	return out

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -24,6 +22,7 @@ const (
 type reconciles struct {
 	open   map[trace.ReconcileID]*Reconcile
 	writes *Writes
+	event  func(*trace.Event) // Options.Trace
 }
 
 // Writes are the versions of objects that reconciles of a session wrote, by its trace. They have the newest tens of
@@ -70,6 +69,9 @@ func (t *reconciles) take(line []byte) (*Reconcile, error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return nil, err
 	}
+	if t.event != nil {
+		t.event(&e)
+	}
 	if t.open == nil {
 		t.open = map[trace.ReconcileID]*Reconcile{}
 	}
@@ -104,7 +106,7 @@ func started(e *trace.Event, d *trace.Start) *Reconcile {
 	for _, c := range d.Causes[:min(len(d.Causes), maxCauses)] {
 		cause := Cause{Type: string(c.Type), Reconcile: uint64(c.Reconcile)}
 		if w := c.Watch; w != nil {
-			object := objectOf(w.Object)
+			object := findings.ObjectOf(&w.Object)
 			cause.Event, cause.Object, cause.ResourceVersion = string(w.Event), &object, w.ResourceVersion
 			if w.WrittenBy != 0 {
 				cause.Reconcile, cause.Writer = uint64(w.WrittenBy), w.Writer
@@ -134,7 +136,7 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 	}
 	if open := t.open[e.Reconcile]; open != nil && len(open.Writes) < maxWrites {
 		open.Writes = append(open.Writes, Write{
-			Verb: d.Verb, Object: objectOf(d.Object), Subresource: d.Subresource, Code: d.Code, Message: d.Message,
+			Verb: d.Verb, Object: findings.ObjectOf(&d.Object), Subresource: d.Subresource, Code: d.Code, Message: d.Message,
 		})
 	}
 }
@@ -172,15 +174,4 @@ func (w *Writes) of(namespace, name, version string) *Writer {
 		return writer
 	}
 	return w.older[key]
-}
-
-func objectOf(o trace.Object) Object {
-	kind := o.Kind
-	if kind == "" {
-		kind = o.Resource
-	}
-	return Object{
-		APIVersion: schema.GroupVersion{Group: o.Group, Version: o.Version}.String(),
-		Kind:       kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
-	}
 }

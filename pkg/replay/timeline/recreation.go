@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -133,7 +134,7 @@ func (g *recreation) gone(e *Entry) {
 
 func (g *recreation) made(e *Entry) {
 	g.Made++
-	g.Object, g.Writers = *e.Object, addName(g.Writers, e.Writer.Name())
+	g.Object, g.Writers = *e.Object, findings.AddName(g.Writers, e.Writer.Name())
 	o := g.objects[e.Object.Name]
 	if o != nil {
 		o.again++
@@ -178,7 +179,7 @@ func (r *recreations) list(rate func(int) float64) []Recreation {
 		out = append(out, g.Recreation)
 	}
 	slices.SortFunc(out, func(a, b Recreation) int {
-		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.compare(&b.Object))
+		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.Compare(&b.Object))
 	})
 	out, _ = cut(out)
 	return out

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -28,10 +29,12 @@ type Summary struct {
 	MoreWriters int           `json:"moreWriters,omitempty"`
 	// Readiness is how long workloads took until they were ready: those that are not first, then the slowest.
 	Readiness []Readiness `json:"readiness,omitempty"`
+	// Findings are what goes round in circles, or does not get on.
+	Findings []findings.Finding `json:"findings,omitempty"`
 	// Flapping are conditions and fields whose values alternate.
-	Flapping []Flapping `json:"flapping,omitempty"`
+	Flapping []findings.Flapping `json:"flapping,omitempty"`
 	// Rewrites are objects that were written although nothing changed but the order of lists, or times.
-	Rewrites []Rewrites `json:"rewrites,omitempty"`
+	Rewrites []findings.Rewrites `json:"rewrites,omitempty"`
 	// Recreations are objects that were made and deleted again and again.
 	Recreations []Recreation `json:"recreations,omitempty"`
 	// Restarts are containers that were restarted.
@@ -129,8 +132,7 @@ type Summarizer struct {
 	events      map[EventCount]*eventObjects // the keys have type, reason and by
 	restarts    map[restartKey]*Restarts
 	controllers map[string]*ControllerCount
-	flaps       flaps
-	rewrites    rewrites
+	detector    *findings.Detector
 	recreations recreations
 	readiness   readiness
 }
@@ -152,20 +154,37 @@ type restartKey struct {
 	container string
 }
 
-// NewSummarizer returns a Summarizer without entries.
-func NewSummarizer() *Summarizer {
+// NewSummarizer returns a Summarizer without entries. It reports findings by the limits.
+func NewSummarizer(limits findings.Limits) *Summarizer {
+	detector := findings.NewDetector(limits, nil)
+	detector.RememberAll()
 	return &Summarizer{
 		kinds: map[string]*KindCount{}, objects: map[objectKey]*Churn{}, writers: map[string]*writerObjects{},
 		events: map[EventCount]*eventObjects{}, restarts: map[restartKey]*Restarts{},
-		controllers: map[string]*ControllerCount{}, flaps: flaps{}, rewrites: rewrites{}, recreations: newRecreations(),
-		readiness: newReadiness(),
+		controllers: map[string]*ControllerCount{}, recreations: newRecreations(),
+		readiness: newReadiness(), detector: detector,
 	}
 }
 
-// Options returns the options of a Timeline that a Summarizer needs, with a filter.
+// Options returns the options of a Timeline that a Summarizer needs, with a filter. Findings of a trace are those of the
+// whole session: there are none if the filter is narrow.
 func (s *Summarizer) Options(filter Filter) Options {
-	return Options{Filter: filter, Existing: true, Status: isWorkload}
+	out := Options{Filter: filter, Existing: true, Status: isWorkload}
+	if !filter.Narrow() {
+		out.Trace = s.Trace
+	}
+	return out
 }
+
+// Trace takes an event of the trace of a session.
+func (s *Summarizer) Trace(e *trace.Event) {
+	if e.Type() != trace.TypeWatch { // the changes are in the recording
+		s.detector.Record(e)
+	}
+}
+
+// Findings are those so far.
+func (s *Summarizer) Findings() []findings.Finding { return s.detector.Findings() }
 
 // Add adds an entry.
 func (s *Summarizer) Add(e *Entry) {
@@ -234,8 +253,16 @@ func (s *Summarizer) change(e *Entry) {
 	}
 	writer.changes++
 	writer.objects[key] = true
-	s.flaps.add(key, e)
-	s.rewrites.add(key, e)
+	switch e.Type {
+	case Modified:
+		reconcile := uint64(0)
+		if e.Writer != nil {
+			reconcile = e.Writer.Reconcile
+		}
+		s.detector.Change(*e.Object, e.Change.Fields, e.Change.Only, e.Writer.Name(), reconcile, e.Time)
+	case Deleted:
+		s.detector.Deleted(*e.Object)
+	}
 	s.addRestarts(key, e)
 }
 
@@ -320,6 +347,9 @@ func (s *Summarizer) gap(e *Entry) {
 	}
 }
 
+// leastRewrites is how often an object must be rewritten to be listed.
+const leastRewrites = 3
+
 // MaxListed bounds the objects, writers and Events of a Summary.
 const MaxListed = 100
 
@@ -344,7 +374,7 @@ func (s *Summarizer) Summary() *Summary {
 		out.Objects = append(out.Objects, *o)
 	}
 	slices.SortFunc(out.Objects, func(a, b Churn) int {
-		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.compare(&b.Object))
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.Compare(&b.Object))
 	})
 	out.Objects, out.MoreObjects = cut(out.Objects)
 	for name, w := range s.writers {
@@ -356,14 +386,18 @@ func (s *Summarizer) Summary() *Summary {
 	out.Writers, out.MoreWriters = cut(out.Writers)
 	out.Events = s.eventCounts()
 	out.Readiness = s.readiness.list(out.Last)
-	out.Flapping = s.flaps.list()
-	out.Rewrites = s.rewrites.list(rate)
+	out.Findings = s.detector.Findings()
+	out.Flapping, _ = cut(s.detector.Flapping())
+	out.Rewrites, _ = cut(s.detector.Rewritten(leastRewrites))
+	for i := range out.Rewrites {
+		out.Rewrites[i].PerMinute = rate(out.Rewrites[i].Writes)
+	}
 	out.Recreations = s.recreations.list(rate)
 	for _, r := range s.restarts {
 		out.Restarts = append(out.Restarts, *r)
 	}
 	slices.SortFunc(out.Restarts, func(a, b Restarts) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.compare(&b.Object), cmp.Compare(a.Container, b.Container))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.Compare(&b.Object), cmp.Compare(a.Container, b.Container))
 	})
 	for _, c := range s.controllers {
 		out.Controllers = append(out.Controllers, *c)
@@ -401,10 +435,4 @@ func (k *KindCount) changes() int { return k.Added + k.Modified + k.Deleted }
 func cut[T any](list []T) ([]T, int) {
 	n := min(len(list), MaxListed)
 	return list[:n], len(list) - n
-}
-
-// compare orders objects by namespace, kind and name.
-func (o *Object) compare(other *Object) int {
-	return cmp.Or(cmp.Compare(o.Namespace, other.Namespace), cmp.Compare(o.Kind, other.Kind),
-		cmp.Compare(o.Name, other.Name), cmp.Compare(o.APIVersion, other.APIVersion))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -18,7 +19,7 @@ func (r *recording) summarize() *Summary {
 	if err := r.Rewind(); err != nil {
 		r.t.Fatal(err)
 	}
-	s := NewSummarizer()
+	s := NewSummarizer(nil)
 	entries, err := readAll(New(&r.Memory, s.Options(Filter{})))
 	if err != nil {
 		r.t.Fatal(err)
@@ -307,7 +308,7 @@ func TestOrderOfSpec(t *testing.T) {
 		r.object(replay.TypeModified, "Deployment", fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"u","generation":%d},"spec":{"env":%s}}`, i+1, env))
 	}
 	sum := r.summarize()
-	if len(sum.Rewrites) != 1 || sum.Rewrites[0].Only != OnlyOrder || len(sum.Flapping) != 1 || sum.Flapping[0].Field != "spec.env" {
+	if len(sum.Rewrites) != 1 || sum.Rewrites[0].Only != findings.OnlyOrder || len(sum.Flapping) != 1 || sum.Flapping[0].Field != "spec.env" {
 		t.Errorf("got %+v and %+v", sum.Rewrites, sum.Flapping)
 	}
 	if len(sum.Objects) != 1 || sum.Objects[0].SpecChanges != 4 {

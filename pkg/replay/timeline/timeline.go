@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 // Options are the options of a Timeline. The zero value yields all entries.
@@ -33,6 +34,8 @@ type Options struct {
 	Writes *Writes
 	// Status, if it is not nil, chooses the entries whose Change.Status is set. It is called for all with a Change.
 	Status func(*Entry) bool
+	// Trace, if it is not nil, is called for each event of the trace of a session, before the entry that it makes.
+	Trace func(*trace.Event)
 }
 
 // Timeline reads entries from a source. It must not be used concurrently.
@@ -79,6 +82,7 @@ func New(source replay.Source, o Options) *Timeline {
 		since: bound{Moment: o.Since}, until: bound{Moment: o.Until},
 		writers: map[string]bool{}, matched: map[string]bool{},
 	}
+	t.traced.event = o.Trace
 	if t.traced.writes = o.Writes; o.Writes == nil {
 		t.traced.writes = &Writes{}
 	}

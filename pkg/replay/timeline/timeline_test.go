@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
 
 // pod is a Pod with more members of metadata and of the object.
@@ -107,7 +108,7 @@ func TestChanges(t *testing.T) {
 		},
 		{
 			"the order of conditions alone", "Pod", pod("", `,"status":{"conditions":[{"type":"A"},{"type":"B"}]}`), pod("", `,"status":{"conditions":[{"type":"B"},{"type":"A"}]}`),
-			false, &ObjectChange{Only: OnlyOrder, Fields: []fields.Change{{Path: "status.conditions", Old: []any{"A", "B"}, New: []any{"B", "A"}}}},
+			false, &ObjectChange{Only: findings.OnlyOrder, Fields: []fields.Change{{Path: "status.conditions", Old: []any{"A", "B"}, New: []any{"B", "A"}}}},
 		},
 		{
 			"the order of conditions, of which one changes", "Pod", pod("", `,"status":{"n":1,"conditions":[{"type":"A"},{"type":"B"}]}`),

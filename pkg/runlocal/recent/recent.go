@@ -2,6 +2,8 @@
 // times: what is old is what others were put after.
 package recent
 
+import "iter"
+
 // DefaultCapacity is the capacity of a Map that sets none.
 const DefaultCapacity = 1 << 14
 
@@ -42,6 +44,22 @@ func (m *Map[K, V]) Put(k K, v V) {
 func (m *Map[K, V]) Delete(k K) {
 	delete(m.young, k)
 	delete(m.old, k)
+}
+
+// All yields the entries that are held, in no order. The map must not be changed meanwhile.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for k, v := range m.young {
+			if !yield(k, v) {
+				return
+			}
+		}
+		for k, v := range m.old {
+			if _, replaced := m.young[k]; !replaced && !yield(k, v) {
+				return
+			}
+		}
+	}
 }
 
 // Len returns how many entries are held; one that was put again may count twice.

@@ -240,31 +240,26 @@ func TestStuckKeys(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		before []reconciled
-		want   string // PutOff of one more by the first error
+		apart  time.Duration
+		want   bool // one more by the first error is stuck
 	}{
-		{"a few times", []reconciled{{"web", first, maxPutOff - 1}}, "pods"},
-		{"too often", []reconciled{{"web", first, maxPutOff}}, ""},
-		{"the cache changes", []reconciled{{"web", first, maxPutOff}, {"web", second, maxPutOff}}, "pods"},
-		{"it was done in between", []reconciled{{"web", first, maxPutOff}, {"web", "", 1}}, "pods"},
-		{"another key", []reconciled{{"api", first, maxPutOff}}, "pods"},
+		{"a few times", []reconciled{{"web", first, maxPutOff - 1}}, time.Second, false},
+		{"too often", []reconciled{{"web", first, maxPutOff}}, time.Second, true},
+		{"often in a moment, as events add it", []reconciled{{"web", first, 5 * maxPutOff}}, time.Millisecond, false},
+		{"the cache changes", []reconciled{{"web", first, maxPutOff}, {"web", second, maxPutOff}}, time.Second, false},
+		{"it was done in between", []reconciled{{"web", first, maxPutOff}, {"web", "", 1}}, time.Second, false},
+		{"another key", []reconciled{{"api", first, maxPutOff}}, time.Second, false},
 	} {
-		tap, sink := recording()
-		c := tap.Controller("x")
-		q := newQueue(c)
-		var end *trace.End
-		for _, r := range append(test.before, reconciled{"web", first, 1}) {
+		var keys staleKeys
+		now := time.Unix(1700000000, 0)
+		for _, r := range test.before {
 			for range r.times {
-				q.Add(r.key)
-				_, end = reconcileOnce(q, sink, func(string) {
-					if r.err != "" {
-						c.Outcome(trace.Failed, errors.New(r.err))
-					}
-				})
+				keys.isStuck("", r.key, r.err, r.err != "", now)
+				now = now.Add(test.apart)
 			}
 		}
-		q.ShutDown()
-		if end.PutOff != test.want {
-			t.Errorf("%s: put off by %q, want %q", test.reason, end.PutOff, test.want)
+		if got := keys.isStuck("", "web", first, true, now); got != test.want {
+			t.Errorf("%s: stuck: %t, want %t", test.reason, got, test.want)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Droppe
 	if e.Outcome == trace.Failed {
 		e.PutOff, _ = trace.StaleCache(e.Error)
 	}
-	if r.c.stale.isStuck(r.queue, r.key, e.Error, e.PutOff != "") {
+	if r.c.stale.isStuck(r.queue, r.key, e.Error, e.PutOff != "", at) {
 		e.PutOff = ""
 	}
 	if !r.next.IsZero() {
@@ -109,9 +109,13 @@ func (r *reconcile) end(at time.Time, panicking bool) (*trace.End, *trace.Droppe
 	return e, &trace.Dropped{Retries: r.retries, Error: e.Error}
 }
 
-// maxPutOff is how often in a row a key may be put off by the same state of its controller's cache: with the backoff of
-// client-go's default rate limiter that takes over a second, and more is a failure.
-const maxPutOff = 8
+// A key that was put off by the same state of its controller's cache more than maxPutOff times in a row, over more than
+// maxPutOffTime, has failed. With the backoff of client-go's default rate limiter so many take longer than that; while
+// many pods come up, events add the key as often in a moment.
+const (
+	maxPutOff     = 8
+	maxPutOffTime = time.Second
+)
 
 // staleKeys are the keys that were put off since they were done, and by what. The zero value is empty. Its methods may
 // be called concurrently.
@@ -124,10 +128,11 @@ type staleKeys struct {
 type staleKey struct {
 	err   string
 	times int
+	since time.Time
 }
 
 // isStuck records how a reconcile of a key has ended, and reports whether the key is put off while nothing changes.
-func (s *staleKeys) isStuck(queue, key, err string, putOff bool) bool {
+func (s *staleKeys) isStuck(queue, key, err string, putOff bool, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := [2]string{queue, key}
@@ -137,14 +142,14 @@ func (s *staleKeys) isStuck(queue, key, err string, putOff bool) bool {
 	}
 	k := s.keys[at]
 	if k.err != err {
-		k = staleKey{err: err}
+		k = staleKey{err: err, since: now}
 	}
 	k.times++
 	if s.keys == nil {
 		s.keys = map[[2]string]staleKey{}
 	}
 	s.keys[at] = k
-	return k.times > maxPutOff
+	return k.times > maxPutOff && now.Sub(k.since) > maxPutOffTime
 }
 
 // verdict infers the outcome and its error from what upstream's controllers have in common. All add a failed key again

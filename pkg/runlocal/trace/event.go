@@ -313,7 +313,8 @@ type End struct {
 	Error string `json:"error,omitempty"`
 	// PutOff is a resource, for a Failed reconcile that ended because the controller's cache does not show its own last
 	// write of that resource yet: this is no fault, and the key is retried. Empty for all others, and once the key has
-	// been put off many times in a row while the version in the cache did not change. See StaleCache.
+	// been put off many times in a row, for over a second, while the version in the cache did not change. See
+	// StaleCache.
 	PutOff string `json:"putOff,omitempty"`
 	// Writes counts successful writes, in a dry run those that would be; Refused counts those that failed. Neither
 	// counts API Events.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,16 +188,40 @@ func startReal(t *testing.T, names scenarios.Names, controllers []string) (*rest
 }
 
 func startEmbedded(t *testing.T, names scenarios.Names, controllers []string) (*rest.Config, scenarios.Writes, error) {
-	sandbox, err := realcluster.StartSandbox(t.Context(), realcluster.SandboxOptions{Args: append(realcluster.NodeFlags(),
+	// It must not end before what it has found is read, which the end of the test's context would make it do.
+	sandbox, err := realcluster.StartSandbox(context.WithoutCancel(t.Context()), realcluster.SandboxOptions{Args: append(realcluster.NodeFlags(),
 		"--controller", strings.Join(controllers, ","), "--nodes", strconv.Itoa(nodes), "--pod-ready-after", "0",
 		"--horizontal-pod-autoscaler-sync-period", realcluster.AutoscalerPeriod,
 	)})
 	if err != nil {
 		return nil, nil, err
 	}
-	t.Cleanup(func() { stop(t, sandbox.Stop) })
+	t.Cleanup(func() {
+		stop(t, sandbox.Interrupt)
+		checkFindings(t, sandbox)
+		stop(t, sandbox.Stop)
+	})
 	config, err := sandbox.Config()
 	return config, scenarios.Trace(sandbox.Trace(), names), err
+}
+
+// finding matches what the sandbox says it has found.
+var finding = regexp.MustCompile(`(?m)^(loop|fight|retries|put-off|no-op-write|requeue|starving): .*`)
+
+// failing matches what is found in scenarios that are about a controller that fails again and again.
+var failing = regexp.MustCompile(`^retries: horizontalpodautoscaling (hpa-missing-request|hpa-no-external-metrics)/`)
+
+// checkFindings fails the test if the sandbox has found something else that goes round in circles.
+func checkFindings(t *testing.T, sandbox *realcluster.Sandbox) {
+	printed, err := sandbox.Remarks()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, line := range finding.FindAllString(printed, -1) {
+		if !failing.MatchString(line) {
+			t.Errorf("found: %s", line)
+		}
+	}
 }
 
 func stop(t *testing.T, stop func() error) {

@@ -36,7 +36,7 @@ func (d documents) end() error { return nil }
 func (o *Options) sink(out io.Writer, t *timeline.Timeline) sink {
 	switch {
 	case o.summary:
-		return &summary{out: out, format: o.output, o: o, summarizer: timeline.NewSummarizer()}
+		return &summary{out: out, format: o.output, o: o, summarizer: o.summarizer}
 	case o.output == "json":
 		return documents{out}
 	}

@@ -50,6 +50,9 @@ var ownFlags = map[string][]mode{
 	"no-pager":   {modeTimeline, modeSummary},
 	"existing":   {modeTimeline, modeFollow},
 	"all-fields": {modeTimeline, modeFollow, modeSummary},
+
+	"fail-on":        {modeTimeline, modeSummary},
+	"finding-limits": {modeTimeline, modeSummary},
 }
 
 // mode returns the mode that the flags ask for, and an error for flags that do not go together.
@@ -99,7 +102,7 @@ func (f *Flags) checkFlags(m mode) error {
 	}
 	for _, name := range []string{
 		"speed", "at", "manager", "accept", "ignore", "startup", "patience", "clean", "no-pager", "existing",
-		"all-fields",
+		"all-fields", "fail-on", "finding-limits",
 	} {
 		if modes := ownFlags[name]; f.cmd.Flags().Changed(name) && !slices.Contains(modes, m) {
 			return cli.WithHint(fmt.Errorf("--%s is not for %s", name, m), flagHints[name])
@@ -115,9 +118,11 @@ const programHint = "it is for --serve -- COMMAND, without --speed, --writable a
 
 // flagHints are advice for flags that were given in a mode that does not have them.
 var flagHints = map[string]string{
-	"speed": "it is for --follow and --serve",
-	"at":    "--since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment",
-	"clean": "it is for -o manifests",
+	"speed":          "it is for --follow and --serve",
+	"at":             "--since and --until choose a part of the recording; `get --from FILE --at TIME` shows a moment",
+	"fail-on":        "it is for the timeline and --summary",
+	"finding-limits": "it is for the timeline and --summary",
+	"clean":          "it is for -o manifests",
 
 	"manager":  programHint,
 	"accept":   programHint,

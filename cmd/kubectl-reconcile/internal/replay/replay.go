@@ -13,6 +13,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/compare"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/serve"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
 
 const replayExample = `  # What happened, and who did it
@@ -49,6 +51,7 @@ type Flags struct {
 	compare   compare.Flags
 	program   compare.ProgramFlags
 	serve     serve.Flags
+	findings  session.FindingFlags
 	output    string
 	summary   bool
 	follow    bool
@@ -73,8 +76,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 and who wrote that. Recordings are files that ` + "`kubectl reconcile record`" + ` wrote, or the output of
 ` + "`kubectl get -w -o json`" + `, lists, manifests and audit logs; - is stdin. Several are merged.
 
-Fields that change with every write, such as managedFields and heartbeats, are left out. The exit code is 0, or more
-than 1 after an error.`,
+Fields that change with every write, such as managedFields and heartbeats, are left out. The exit code is 0, 1 if
+there are findings of --fail-on, or more than 1 after an error.`,
 		Example: replayExample,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -107,6 +110,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
 	flags.Float64Var(&f.speed, "speed", 1, "with --follow or --serve, how many times faster it is played")
+	f.findings.AddTo(cmd)
 	f.serve.AddTo(cmd)
 	f.program.AddTo(cmd)
 	flags.BoolVar(&f.noPager, "no-pager", false, "do not show long output with a pager")
@@ -134,8 +138,11 @@ var replayOutputs = []string{"json", "yaml", "watch", "audit", "manifests"}
 
 // Options are what `replay` needs to run.
 type Options struct {
-	files  []string
-	narrow narrowing
+	files    []string
+	narrow   narrowing
+	findings session.Findings
+	// summarizer sums up what is shown, for the summary and for findings; nil if neither was asked for.
+	summarizer *timeline.Summarizer
 
 	output                      string
 	summary, follow, existing   bool
@@ -163,9 +170,17 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 		}
 		narrow.until, narrow.untilFlag = f.at, "--at" // the state at a moment is that after what is until it
 	}
+	found, err := f.findings.ToFindings()
+	if err != nil {
+		return nil, err
+	}
+	var summarizer *timeline.Summarizer
+	if f.summary || found.Given() {
+		summarizer = timeline.NewSummarizer(found.Limits)
+	}
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{
-		files: args, narrow: narrow, output: f.output, summary: f.summary, follow: f.follow, speed: f.speed,
+		files: args, narrow: narrow, findings: found, summarizer: summarizer, output: f.output, summary: f.summary, follow: f.follow, speed: f.speed,
 		existing: f.existing, clean: f.clean, allFields: f.allFields, verbose: f.verbosity > 0,
 		isPaged: !f.noPager && !f.follow && f.output == "", pager: pagerCommand(os.Getenv),
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),

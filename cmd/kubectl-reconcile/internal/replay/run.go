@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/input"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -48,7 +49,11 @@ func (o *Options) show(ctx context.Context, recording replay.Recording) error {
 	}
 	paged := o.pagedOutput(ctx)
 	t := timeline.New(recording, options)
-	shown, err := copyEntries(ctx, t, o.sink(paged, t), o.isLive())
+	sink := o.sink(paged, t)
+	if o.summarizer != nil && !o.summary {
+		sink = judged{sink, o, paged}
+	}
+	shown, err := copyEntries(ctx, t, sink, o.isLive())
 	err = errors.Join(err, paged.Close())
 	if errors.Is(err, errPagerEnded) {
 		return nil
@@ -56,7 +61,36 @@ func (o *Options) show(ctx context.Context, recording replay.Recording) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	return o.conclude(recording, t, shown)
+	err = o.conclude(recording, t, shown)
+	if o.summarizer != nil {
+		err = errors.Join(err, o.findings.Err(o.summarizer.Findings()))
+	}
+	return err
+}
+
+// judged is a sink of a timeline that shows findings after it.
+type judged struct {
+	sink
+	o   *Options
+	out io.Writer
+}
+
+// add implements sink.
+func (j judged) add(e *timeline.Entry) error {
+	j.o.summarizer.Add(e)
+	return j.sink.add(e)
+}
+
+// end implements sink.
+func (j judged) end() error {
+	if j.o.output != "" {
+		j.out = j.o.streams.ErrOut
+	}
+	return errors.Join(j.sink.end(), render.Findings(j.out, j.o.summarizer.Findings(), j.o.findingsOptions()))
+}
+
+func (o *Options) findingsOptions() render.FindingsOptions {
+	return render.FindingsOptions{Palette: o.palette, Width: o.width}
 }
 
 // isLive reports whether records may still be written while they are read: nothing may be read ahead then.
@@ -66,7 +100,9 @@ func (o *Options) isLive() bool { return slices.Contains(o.files, "-") }
 func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options, error) {
 	out := timeline.Options{Filter: o.narrow.filter, Existing: o.existing}
 	if o.summary {
-		out = timeline.NewSummarizer().Options(o.narrow.filter)
+		out = o.summarizer.Options(o.narrow.filter)
+	} else if o.summarizer != nil {
+		out.Trace = o.summarizer.Options(o.narrow.filter).Trace
 	}
 	out.AllFields = o.allFields
 	if len(o.narrow.trees) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -47,6 +48,9 @@ const maxRows = 10
 // write writes the summary as tables, each under its title; what there is nothing of is left out.
 func (s *summary) write(sum *timeline.Summary) error {
 	if _, err := io.WriteString(s.out, s.head(sum)+"\n"); err != nil {
+		return err
+	}
+	if err := render.Findings(s.out, sum.Findings, s.o.findingsOptions()); err != nil {
 		return err
 	}
 	for _, table := range []struct {
@@ -214,29 +218,14 @@ func flappingRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Flapping {
 		f := &sum.Flapping[i]
-		var values []string
-		for _, v := range f.Values {
-			text := v.Value
-			if text == "" {
-				text = "(none)"
-			}
-			text = render.Cut(text, maxFlapText)
-			if len(v.Writers) > 0 {
-				text += " by " + strings.Join(v.Writers, " and ")
-			}
-			values = append(values, fmt.Sprintf("%s (%d)", text, v.Count))
-		}
-		out = append(out, plain(qualified(&f.Object), f.Field, number(f.Returns), strings.Join(values, ", ")))
+		out = append(out, plain(qualified(&f.Object), f.Field, number(f.Returns), render.AlternatingText(f.Alternation)))
 	}
 	return out
 }
 
-// maxFlapText bounds what is shown of a value that alternates.
-const maxFlapText = 32
-
-// onlyTexts are the values of timeline.Only in words.
-var onlyTexts = map[timeline.Only]string{
-	timeline.OnlyOrder: "order", timeline.OnlyTimes: "times", timeline.OnlyOrderAndTimes: "order and times",
+// onlyTexts are the values of findings.Only in words.
+var onlyTexts = map[findings.Only]string{
+	findings.OnlyOrder: "order", findings.OnlyTimes: "times", findings.OnlyOrderAndTimes: "order and times",
 }
 
 func rewriteRows(sum *timeline.Summary) [][]render.Cell {

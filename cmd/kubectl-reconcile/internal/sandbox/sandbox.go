@@ -138,6 +138,10 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if err != nil {
 		return nil, err
 	}
+	found, err := f.session.Findings.ToFindings()
+	if err != nil {
+		return nil, err
+	}
 	return &session.Options{
 		Target: target, SimulatedNodes: max(0, sandbox.Nodes),
 		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
@@ -145,6 +149,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Events: f.events, Blocks: f.session.Blocks,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Record:    record,
+		Findings:  found,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
 		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
 		Clock: clock.RealClock{},

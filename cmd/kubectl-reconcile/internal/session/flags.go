@@ -31,6 +31,7 @@ type Flags struct {
 	Verbosity int
 	// Blocks is --blocks.
 	Blocks    bool
+	Findings  FindingFlags
 	Telemetry TelemetryFlags
 	Rates     RateFlags
 	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the
@@ -65,6 +66,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 		"and the answers, in the place of the story of the run")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
+	f.Findings.AddTo(cmd)
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)
 	cli.CompleteWords(cmd, "color", string(render.ColorAuto), string(render.ColorAlways), string(render.ColorNever))
@@ -126,7 +128,8 @@ func (f *Flags) Validate() error {
 	case f.podReadyAfter < 0:
 		return negative("pod-ready-after", f.podReadyAfter)
 	}
-	if err := errors.Join(f.Telemetry.validate(), f.Record.validate()); err != nil {
+	_, findingsErr := f.Findings.ToFindings()
+	if err := errors.Join(f.Telemetry.validate(), f.Record.validate(), findingsErr); err != nil {
 		return err
 	}
 	return f.Rates.validate()

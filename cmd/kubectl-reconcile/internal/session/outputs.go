@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -40,6 +41,7 @@ type Outputs struct {
 	created *trace.CreatedResources
 	writes  *trace.WriteCounts
 	failing *trace.FailingKeys
+	found   *findings.Detector
 	sinks   []trace.Sink // these and all others
 
 	stdout   io.Writer // for people, or of NDJSON
@@ -64,6 +66,8 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		stdout: o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, fail: fail,
 	}
 	out.sinks = append(out.sinks, out.summary, out.created, out.failing)
+	out.found = findings.NewDetector(o.Findings.Limits, out.noteFinding)
+	out.buffer(out.found)
 	if o.onCluster() {
 		out.sinks = append(out.sinks, out.writes)
 	}
@@ -166,6 +170,18 @@ func (out *Outputs) Summaryf(format string, args ...any) {
 	_, _ = fmt.Fprintln(out.notes, cli.Wrap(out.notes, render.Escape(fmt.Sprintf(format, args...))))
 }
 
+// noteFinding writes a finding when it is first found.
+func (out *Outputs) noteFinding(f findings.Finding) {
+	if !out.o.Quiet {
+		// An error of writing is one of the next line, too.
+		_ = render.Findings(out.notes, []findings.Finding{f}, out.findingsOptions(0))
+	}
+}
+
+func (out *Outputs) findingsOptions(limit int) render.FindingsOptions {
+	return render.FindingsOptions{Palette: out.o.Palette, Width: render.TerminalWidth(out.notes), Limit: limit}
+}
+
 // Warnf writes a warning to stderr, also with -q.
 func (out *Outputs) Warnf(format string, args ...any) {
 	out.Stderrf("warning: "+format, args...)
@@ -245,7 +261,9 @@ func (out *Outputs) recorded() recorded {
 
 // finish writes the last events, and the summary.
 func (out *Outputs) finish(ctx context.Context, r *result) error {
-	if err := out.flush(ctx); err != nil {
+	err := out.flush(ctx)
+	r.trace.findings = out.found.Findings()
+	if err != nil {
 		return err
 	}
 	written := make(chan error, 1) // buffered: a write that hangs ends with the process

@@ -20,6 +20,7 @@ const (
 	maxPending  = 5
 	maxFailing  = 5
 	maxRefusals = 8
+	maxFindings = 10
 	// maxAppliedRows is up to how many applied objects have a row each, whatever their state.
 	maxAppliedRows = 10
 	// maxHeadlineNames bounds the objects that the headline names.
@@ -66,7 +67,11 @@ func (out *Outputs) printSummary(r *result) error {
 	}
 	out.printPending(r.pending)
 	out.printFailing(r.trace.failing)
-	return nil
+	limit := maxFindings
+	if out.o.Detail >= render.Verbose {
+		limit = 0
+	}
+	return render.Findings(out.notes, r.trace.findings, out.findingsOptions(limit))
 }
 
 // tableOptions are the options of a table on stdout.

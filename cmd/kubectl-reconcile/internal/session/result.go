@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -42,6 +43,7 @@ type recorded struct {
 	controllers         []trace.ControllerSummary
 	written, refused    []trace.WriteCount
 	failing, unverified []trace.FailingKey
+	findings            []findings.Finding
 }
 
 // pendingKey is a key that would have come back by itself.
@@ -219,6 +221,8 @@ type summaryDocument struct {
 	Unknown int `json:"unknown,omitempty"`
 	// Failing are the keys whose latest reconcile failed.
 	Failing []trace.FailingKey `json:"failing,omitempty"`
+	// Findings are what went round in circles, or did not get on.
+	Findings []findings.Finding `json:"findings,omitempty"`
 	// Objects is the final state of the objects that were applied, and of those that controllers created.
 	Objects []objectDocument `json:"objects,omitempty"`
 	// Pending are the keys that were due later.
@@ -242,7 +246,7 @@ func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
 		APIVersion: v1alpha1.APIVersion, Kind: summaryKind, Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
 		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
-		Failing: r.trace.failing,
+		Failing: r.trace.failing, Findings: r.trace.findings,
 		Pending: r.pending,
 	}
 	if doc.Controllers == nil {

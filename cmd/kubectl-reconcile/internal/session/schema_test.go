@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -78,6 +79,9 @@ func TestSchemas(t *testing.T) {
 			"trace.CauseType": schematest.Enum(trace.CauseWatch, trace.CauseRetry, trace.CauseTimer, trace.CauseReconcile,
 				trace.CauseOther),
 			"trace.Outcome": schematest.Enum(trace.Done, trace.Failed, trace.GaveUp, trace.Panicked),
+			"findings.Type": schematest.Enum(findings.Types()...),
+			"findings.Only": schematest.Enum(findings.OnlyOrder, findings.OnlyTimes, findings.OnlyOrderAndTimes),
+			"time.Time":     {"type": "string", "format": "date-time"},
 		},
 		As: map[string]any{"trace.Change": []fields.Change{}, "trace.Manager": ""},
 		Fields: map[string]schematest.Schema{
@@ -105,7 +109,8 @@ func TestSchemas(t *testing.T) {
 				runlocal.OutcomeFailed),
 		},
 		Sources: []string{
-			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "inspect/fields", pkg + "inspect/cluster",
+			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "runlocal/findings",
+			pkg + "inspect/fields", pkg + "inspect/cluster",
 		},
 	}
 	g.Compare(t, "../../../../docs/trace.schema.json",

@@ -76,8 +76,9 @@ func (o *Options) runSession(ctx context.Context, out *Outputs, manifests []runl
 	stopErr := errors.Join(recordErr, o.stop(ctx, session, out), o.Target.Close(ctx), o.Telemetry.close(ctx))
 	r.stopped(o.Clock.Now())
 	r.trace = out.recorded()
-	return errors.Join(err, stopErr, out.finish(ctx, r), o.failure(r), notCollecting(session, r),
-		o.unverifiedWrites(r.trace.unverified))
+	finishErr := out.finish(ctx, r)
+	return errors.Join(err, stopErr, finishErr, o.failure(r), notCollecting(session, r),
+		o.unverifiedWrites(r.trace.unverified), o.Findings.Err(r.trace.findings))
 }
 
 // StartUninterrupted starts a session that an interrupt ends only while it starts: afterwards its final state is still

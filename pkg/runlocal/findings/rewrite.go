@@ -1,7 +1,6 @@
-package timeline
+package findings
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -23,9 +22,9 @@ const (
 	OnlyOrderAndTimes Only = "OrderAndTimes"
 )
 
-// onlyOf returns what alone differs by the changes; empty if something else does, or nothing. That a reordered list of
+// OnlyOf returns what alone differs by the changes; empty if something else does, or nothing. That a reordered list of
 // a spec makes a generation does not count; a time in a spec is what its writer wants.
-func onlyOf(changes []fields.Change) Only {
+func OnlyOf(changes []fields.Change) Only {
 	var order, times, generation bool
 	for _, c := range changes {
 		switch {
@@ -33,7 +32,7 @@ func onlyOf(changes []fields.Change) Only {
 			generation = true
 		case isTimes(c):
 			times = true
-		case isOrder(c):
+		case IsOrder(c):
 			order = true
 		case isList(c) && canonical(c.Old, true, true) == canonical(c.New, true, true):
 			order, times = true, true
@@ -52,8 +51,8 @@ func onlyOf(changes []fields.Change) Only {
 	return ""
 }
 
-// isOrder reports whether a change is one of the order of a list alone.
-func isOrder(c fields.Change) bool {
+// IsOrder reports whether a change is one of the order of a list alone.
+func IsOrder(c fields.Change) bool {
 	return isList(c) && canonical(c.Old, false, true) == canonical(c.New, false, true)
 }
 
@@ -64,6 +63,18 @@ func isList(c fields.Change) bool {
 	return is && both && len(old) == len(updated)
 }
 
+// IsHeartbeat reports whether a field changes although nothing has changed: heartbeats, and times of the last look.
+func IsHeartbeat(path string) bool {
+	switch path[strings.LastIndexByte(path, '.')+1:] {
+	case "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime":
+		return true
+	}
+	return path == "spec.renewTime" || path == LeaderAnnotation
+}
+
+// LeaderAnnotation is the path of what some elect a leader by, in place of a Lease.
+const LeaderAnnotation = "metadata.annotations[control-plane.alpha.kubernetes.io/leader]"
+
 // heartbeat matches fields of a status that are heartbeats, whatever their values are.
 var heartbeat = regexp.MustCompile(`^status\b.*[hH]eart[bB]eat[^.\[\]]*$`)
 
@@ -72,7 +83,7 @@ func isTimes(c fields.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
 	}
-	if isNoise(c.Path) || heartbeat.MatchString(c.Path) {
+	if IsHeartbeat(c.Path) || heartbeat.MatchString(c.Path) {
 		return true
 	}
 	switch old := c.Old.(type) {
@@ -137,7 +148,7 @@ type Rewrites struct {
 	Only Only `json:"only"`
 	// Writes counts them.
 	Writes int `json:"writes"`
-	// PerMinute is over the whole time. Absent if there are no times.
+	// PerMinute is over the whole time. Absent if that is not known.
 	PerMinute float64 `json:"perMinute,omitempty"`
 	// Fields are those that changed, sorted, at most 8.
 	Fields []string `json:"fields"`
@@ -145,58 +156,32 @@ type Rewrites struct {
 	Writers []string `json:"writers,omitempty"`
 }
 
-// leastRewrites is how often an object must be rewritten to be reported.
-const leastRewrites = 3
-
 // maxNames bounds the fields and writers that are kept of what is reported.
 const maxNames = 8
 
-// rewriteKey is what rewrites are counted by.
-type rewriteKey struct {
-	object objectKey
-	only   Only
+// rewritten are the writes of an object of which one thing alone differed.
+type rewritten struct {
+	Rewrites
+	first, last time.Time
 }
 
-// rewrites are those of all objects.
-type rewrites map[rewriteKey]*Rewrites
-
-func (r rewrites) add(key objectKey, e *Entry) {
-	if e.Change.Only == "" {
-		return
+func (r *rewritten) add(changes []fields.Change, writer string, at time.Time) {
+	if r.Writes == 0 {
+		r.first = at
 	}
-	one := r[rewriteKey{key, e.Change.Only}]
-	if one == nil {
-		one = &Rewrites{Object: *e.Object, Only: e.Change.Only}
-		r[rewriteKey{key, e.Change.Only}] = one
+	r.last = at
+	r.Writes++
+	for _, c := range changes {
+		r.Fields = AddName(r.Fields, c.Path)
 	}
-	one.Writes++
-	for _, c := range e.Change.Fields {
-		one.Fields = addName(one.Fields, c.Path)
-	}
-	one.Writers = addName(one.Writers, e.Writer.Name())
+	r.Writers = AddName(r.Writers, writer)
 }
 
-// addName adds a name to a sorted list without duplicates; an empty one is left out.
-func addName(list []string, name string) []string {
+// AddName adds a name to a sorted list of at most 8, without duplicates; an empty one is left out.
+func AddName(list []string, name string) []string {
 	at, found := slices.BinarySearch(list, name)
 	if found || name == "" || len(list) == maxNames {
 		return list
 	}
 	return slices.Insert(list, at, name)
-}
-
-// list returns the rewrites, the most frequent first.
-func (r rewrites) list(rate func(int) float64) []Rewrites {
-	var out []Rewrites
-	for _, one := range r {
-		if one.Writes >= leastRewrites {
-			one.PerMinute = rate(one.Writes)
-			out = append(out, *one)
-		}
-	}
-	slices.SortFunc(out, func(a, b Rewrites) int {
-		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.compare(&b.Object), cmp.Compare(a.Only, b.Only))
-	})
-	out, _ = cut(out)
-	return out
 }

@@ -1,0 +1,347 @@
+package findings
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Detector finds findings in a trace, of which it is a sink, or in changes that it is given. What it does not see again
+// for long it forgets. All its methods may be called concurrently.
+type Detector struct {
+	limits Limits
+	found  func(Finding)
+
+	mu       sync.Mutex // guards all below
+	objects  recent.Map[objectKey, *objectState]
+	keys     recent.Map[queueKey, *keyState]
+	noOps    recent.Map[findingKey, series]
+	open     recent.Map[trace.ReconcileID, *running]
+	depths   recent.Map[trace.ReconcileID, int] // see running.depth
+	findings map[findingKey]*Finding
+	added    []*Finding // that found was not called with
+}
+
+var _ trace.Sink = (*Detector)(nil)
+
+// objectKey identifies an object of any version.
+type objectKey struct{ group, kind, namespace, name string }
+
+// objectState is what is known of an object.
+type objectState struct {
+	Object
+	version     string    // the last that was seen
+	seen        time.Time // when that was first
+	alternating alternating
+	rewritten   map[Only]*rewritten
+}
+
+// findingKey is what there is one finding of.
+type findingKey struct {
+	of         Type
+	object     objectKey
+	controller string
+	what       string // a verb and a resource
+}
+
+const (
+	// loopInterval is the longest time between two repetitions of a loop, on average: what comes back by a back-off
+	// takes longer.
+	loopInterval = 5 * time.Second
+	// requeueInterval is that of a key that comes back by itself: controllers that look at metrics, or at something
+	// outside, do so at longer ones.
+	requeueInterval = time.Second
+)
+
+// NewDetector returns a Detector that has found nothing. It calls found, if that is not nil, with each finding when it
+// is first found.
+func NewDetector(limits Limits, found func(Finding)) *Detector {
+	return &Detector{limits: limits, found: found, findings: map[findingKey]*Finding{}}
+}
+
+// RememberAll makes the Detector forget no object. It must be called before anything else.
+func (d *Detector) RememberAll() { d.objects.Capacity = math.MaxInt }
+
+// Findings returns what was found so far, sorted by type, and then the most frequent first.
+func (d *Detector) Findings() []Finding {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []Finding
+	for f := range maps.Values(d.findings) {
+		out = append(out, f.clone())
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return a.compare(&b) })
+	return out
+}
+
+// Flapping returns all fields that alternate, however rarely, the most frequent first.
+func (d *Detector) Flapping() []Flapping {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []Flapping
+	for _, s := range d.objects.All() {
+		for _, a := range s.alternating.list() {
+			out = append(out, Flapping{s.Object, a})
+		}
+	}
+	slices.SortFunc(out, func(a, b Flapping) int {
+		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.Compare(&b.Object), cmp.Compare(a.Field, b.Field))
+	})
+	return out
+}
+
+// Rewritten returns the objects that were written at least n times although only one thing differed, the most frequent
+// first.
+func (d *Detector) Rewritten(n int) []Rewrites {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []Rewrites
+	for _, s := range d.objects.All() {
+		for _, r := range s.rewritten {
+			if r.Writes >= n {
+				out = append(out, r.Rewrites)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Rewrites) int {
+		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.Compare(&b.Object), cmp.Compare(a.Only, b.Only))
+	})
+	return out
+}
+
+// Record implements trace.Sink.
+func (d *Detector) Record(e *trace.Event) {
+	d.mu.Lock()
+	switch detail := e.Detail.(type) {
+	case *trace.Watch:
+		d.watch(e, detail)
+	case *trace.Start:
+		d.start(e, detail)
+	case *trace.Request:
+		d.request(e, detail)
+	case *trace.End:
+		d.end(e, detail)
+	}
+	added := d.take()
+	d.mu.Unlock()
+	d.tell(added)
+}
+
+// Change takes the change of an object, by a writer whose name and reconcile may not be known: then they are empty and
+// 0. only is what alone differs, as OnlyOf says.
+func (d *Detector) Change(
+	o Object, changes []fields.Change, only Only, writer string, reconcile uint64, at time.Time,
+) {
+	d.mu.Lock()
+	d.change(d.state(o), changes, only, writer, reconcile, at)
+	added := d.take()
+	d.mu.Unlock()
+	d.tell(added)
+}
+
+// Deleted takes the deletion of an object: of what it was only what alternates is remembered.
+func (d *Detector) Deleted(o Object) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deleted(o)
+}
+
+func (d *Detector) deleted(o Object) {
+	key := keyOf(o)
+	s, ok := d.objects.Get(key)
+	if !ok {
+		return
+	}
+	if s.alternating.forget(); len(s.alternating)+len(s.rewritten) == 0 {
+		d.objects.Delete(key)
+	}
+}
+
+// take returns what was added, to tell it. d.mu must be held.
+func (d *Detector) take() []Finding {
+	var out []Finding
+	for _, f := range d.added {
+		out = append(out, f.clone())
+	}
+	d.added = nil
+	return out
+}
+
+func (d *Detector) tell(added []Finding) {
+	for _, f := range added {
+		if d.found != nil {
+			d.found(f)
+		}
+	}
+}
+
+// clone returns a copy that does not change.
+func (f *Finding) clone() Finding {
+	out := *f
+	out.Keys, out.Reconciles, out.Writers = slices.Clone(f.Keys), slices.Clone(f.Reconciles), slices.Clone(f.Writers)
+	out.Fields, out.Changed = slices.Clone(f.Fields), slices.Clone(f.Changed)
+	return out
+}
+
+// keyOf returns the key of an object.
+func keyOf(o Object) objectKey {
+	version, _ := schema.ParseGroupVersion(o.APIVersion) // what is no version has no group
+	return objectKey{version.Group, o.Kind, o.Namespace, o.Name}
+}
+
+// ObjectOf returns the name of an object in a trace.
+func ObjectOf(o *trace.Object) Object {
+	return Object{
+		APIVersion: schema.GroupVersion{Group: o.Group, Version: o.Version}.String(), Kind: cmp.Or(o.Kind, o.Resource),
+		Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
+	}
+}
+
+func (d *Detector) state(o Object) *objectState {
+	key := keyOf(o)
+	s, ok := d.objects.Get(key)
+	if !ok {
+		s = &objectState{Object: o, alternating: alternating{}, rewritten: map[Only]*rewritten{}}
+		d.objects.Put(key, s)
+	}
+	return s
+}
+
+// watch takes a change that an informer has shown.
+func (d *Detector) watch(e *trace.Event, w *trace.Watch) {
+	object := ObjectOf(&w.Object)
+	switch w.Event {
+	case trace.Deleted:
+		d.deleted(object)
+		return
+	case trace.Resync:
+		return
+	}
+	s := d.state(object)
+	s.sees(w.ResourceVersion, e.Time)
+	if w.Event != trace.Modified || w.Change == nil {
+		return
+	}
+	changes := w.Change.Fields()
+	writer := w.Writer
+	if w.WrittenBy == 0 {
+		writer = w.Manager.Name()
+	}
+	d.change(s, changes, OnlyOf(changes), writer, uint64(w.WrittenBy), e.Time)
+}
+
+// sees notes a version that exists since then at the latest.
+func (s *objectState) sees(version string, at time.Time) {
+	if version != s.version {
+		s.version, s.seen = version, at
+	}
+}
+
+// change judges what a change has brought back.
+func (d *Detector) change(
+	s *objectState, changes []fields.Change, only Only, writer string, reconcile uint64, at time.Time,
+) {
+	for _, path := range s.alternating.add(changes, only, writer, at) {
+		f := s.alternating[path]
+		if !f.alternates(path) || f.countsInStatus(path) {
+			continue
+		}
+		a := f.alternation(path)
+		writers := a.writers()
+		of := Fight
+		if len(writers) < 2 {
+			of = Loop
+		}
+		if a.Returns < d.limits.of(of) ||
+			of == Loop && (!isQuick(a.First, a.Last, a.Returns, loopInterval) || d.isEcho(reconcile)) {
+			continue
+		}
+		finding := d.finding(findingKey{of: of, object: keyOf(s.Object)}, a.First, at)
+		finding.Object, finding.Count = &s.Object, max(finding.Count, a.Returns)
+		finding.addField(a)
+		finding.addReconcile(reconcile)
+	}
+	if only == "" || hasHeartbeats(s.Object) {
+		return
+	}
+	r := s.rewritten[only]
+	if r == nil {
+		r = &rewritten{Rewrites: Rewrites{Object: s.Object, Only: only}}
+		s.rewritten[only] = r
+	}
+	r.add(changes, writer, at)
+	if r.Writes >= d.limits.of(Loop) && isQuick(r.first, r.last, r.Writes-1, loopInterval) && !d.isEcho(reconcile) {
+		finding := d.finding(findingKey{of: Loop, object: keyOf(s.Object)}, r.first, at)
+		finding.Object, finding.Count = &s.Object, max(finding.Count, r.Writes)
+		finding.Only, finding.Changed, finding.Writers = only, r.Fields, r.Writers
+		finding.addReconcile(reconcile)
+	}
+}
+
+// isEcho reports whether a reconcile came soon after a change from outside: then it may repeat what somebody else does.
+// A reconcile that is not known, or 0, is none.
+func (d *Detector) isEcho(reconcile uint64) bool {
+	depth, known := d.depths.Get(trace.ReconcileID(reconcile))
+	return known && depth < d.limits.of(Loop)
+}
+
+// finding returns the finding of a key, which is added if it is not there.
+func (d *Detector) finding(key findingKey, first, now time.Time) *Finding {
+	f := d.findings[key]
+	if f == nil {
+		f = &Finding{Type: key.of, Controller: key.controller, First: first}
+		d.findings[key] = f
+		d.added = append(d.added, f)
+	}
+	f.Last = now
+	return f
+}
+
+// addField adds or replaces a field whose values come back: those of the spec come first.
+func (f *Finding) addField(a Alternation) {
+	f.Fields = slices.DeleteFunc(f.Fields, func(b Alternation) bool { return b.Field == a.Field })
+	f.Fields = append(f.Fields, a)
+	slices.SortFunc(f.Fields, func(a, b Alternation) int {
+		return cmp.Or(rank(a.Field)-rank(b.Field), cmp.Compare(b.Returns, a.Returns), cmp.Compare(a.Field, b.Field))
+	})
+	f.Fields = f.Fields[:min(len(f.Fields), maxListed)]
+	for _, name := range a.writers() {
+		f.Writers = AddName(f.Writers, name)
+	}
+}
+
+// isQuick reports whether something happened n times more, on average at intervals no longer than that. Without times
+// it did.
+func isQuick(first, last time.Time, n int, interval time.Duration) bool {
+	return n > 0 && last.Sub(first) <= interval*time.Duration(n)
+}
+
+// rank orders fields: what is wanted, then conditions, then the rest.
+func rank(path string) int {
+	switch {
+	case conditionStatus.MatchString(path + ".status"):
+		return 1
+	case strings.HasPrefix(path, "status"):
+		return 2
+	case strings.HasPrefix(path, "metadata"):
+		return 3
+	}
+	return 0
+}
+
+// hasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
+func hasHeartbeats(o Object) bool {
+	group := keyOf(o).group
+	return group == "" && o.Kind == "Node" || group == "coordination.k8s.io" && o.Kind == "Lease"
+}
