@@ -206,7 +206,7 @@ func TestTrace(t *testing.T) {
 				id = r.reconcile(name, "shop/w", written(id, before), trace.End{}, update(i+1, "status.phase"))
 				r.record("", "", 0, changed(id, name, i+1, "status.phase", old, updated))
 			}
-		}, []string{"fight 25 Widget/w status.phase a+b"}},
+		}, []string{"fight 29 Widget/w status.phase a+b"}},
 		{"one that repeats what somebody outside does", func(r *tracer) {
 			for i := range 60 {
 				values := []any{"A", "B", "A"}[i%2:]
@@ -222,7 +222,7 @@ func TestTrace(t *testing.T) {
 				r.record("", "", 0, changed(id, "op", i+1, "status.phase", values[0], values[1]))
 				id = r.reconcile("op", "shop/w", written(id, "op"), trace.End{}) // a reconcile without a write between
 			}
-		}, []string{"loop 25 Widget/w status.phase op"}},
+		}, []string{"loop 29 Widget/w status.phase op"}},
 		{"an event that two informers show", func(r *tracer) {
 			for i := range 9 {
 				for range 20 {
