@@ -136,7 +136,8 @@ func (t *reconciles) request(e *trace.Event, d *trace.Request) {
 	}
 	if open := t.open[e.Reconcile]; open != nil && len(open.Writes) < maxWrites {
 		open.Writes = append(open.Writes, Write{
-			Verb: d.Verb, Object: findings.ObjectOf(&d.Object), Subresource: d.Subresource, Code: d.Code, Message: d.Message,
+			Verb: d.Verb, Object: findings.ObjectOf(&d.Object), Subresource: d.Subresource, Code: d.Code,
+			Message: d.Message,
 		})
 	}
 }

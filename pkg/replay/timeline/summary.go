@@ -166,8 +166,8 @@ func NewSummarizer(limits findings.Limits) *Summarizer {
 	}
 }
 
-// Options returns the options of a Timeline that a Summarizer needs, with a filter. Findings of a trace are those of the
-// whole session: there are none if the filter is narrow.
+// Options returns the options of a Timeline that a Summarizer needs, with a filter. Findings of a trace are those of
+// the whole session: there are none if the filter is narrow.
 func (s *Summarizer) Options(filter Filter) Options {
 	out := Options{Filter: filter, Existing: true, Status: isWorkload}
 	if !filter.Narrow() {

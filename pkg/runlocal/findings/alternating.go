@@ -249,7 +249,8 @@ func (f *alternatingField) alternation(path string) Alternation {
 	out := Alternation{Field: path, Returns: f.returns, Changes: f.changes, First: f.first, Last: f.last}
 	for value, writes := range f.values {
 		if writes.count > 0 {
-			out.Values = append(out.Values, AlternatingValue{Value: value, Count: writes.count, Writers: writes.writers})
+			out.Values = append(out.Values,
+				AlternatingValue{Value: value, Count: writes.count, Writers: writes.writers})
 		}
 	}
 	slices.SortFunc(out.Values, func(a, b AlternatingValue) int {

@@ -176,5 +176,6 @@ func (f *Finding) compare(other *Finding) int {
 		return f.Object.Namespace + "/" + f.Object.Kind + "/" + f.Object.Name
 	}
 	return cmp.Or(cmp.Compare(slices.Index(types, f.Type), slices.Index(types, other.Type)),
-		cmp.Compare(other.Count, f.Count), cmp.Compare(name(f), name(other)), cmp.Compare(f.Controller, other.Controller))
+		cmp.Compare(other.Count, f.Count), cmp.Compare(name(f), name(other)),
+		cmp.Compare(f.Controller, other.Controller))
 }

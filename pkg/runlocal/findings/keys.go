@@ -2,7 +2,6 @@ package findings
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -235,8 +234,9 @@ func (d *Detector) endOfWrites(k *keyState, r *running, e *trace.Event) {
 	if len(f.Fields) == 0 && f.Only == "" {
 		f.Changed = nil
 		for _, c := range r.wrote.Change.Fields() {
-			f.Changed = AddName(f.Changed, c.Path)
+			if c.Path != "metadata.generation" {
+				f.Changed = AddName(f.Changed, c.Path)
+			}
 		}
-		f.Changed = slices.DeleteFunc(f.Changed, func(path string) bool { return strings.HasPrefix(path, "metadata.generation") })
 	}
 }

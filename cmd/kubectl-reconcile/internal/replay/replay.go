@@ -180,7 +180,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	}
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{
-		files: args, narrow: narrow, findings: found, summarizer: summarizer, output: f.output, summary: f.summary, follow: f.follow, speed: f.speed,
+		files: args, narrow: narrow, findings: found, summarizer: summarizer, output: f.output,
+		summary: f.summary, follow: f.follow, speed: f.speed,
 		existing: f.existing, clean: f.clean, allFields: f.allFields, verbose: f.verbosity > 0,
 		isPaged: !f.noPager && !f.follow && f.output == "", pager: pagerCommand(os.Getenv),
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),

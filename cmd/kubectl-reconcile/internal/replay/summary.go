@@ -218,7 +218,8 @@ func flappingRows(sum *timeline.Summary) [][]render.Cell {
 	var out [][]render.Cell
 	for i := range sum.Flapping {
 		f := &sum.Flapping[i]
-		out = append(out, plain(qualified(&f.Object), f.Field, number(f.Returns), render.AlternatingText(f.Alternation)))
+		out = append(out,
+			plain(qualified(&f.Object), f.Field, number(f.Returns), render.AlternatingText(f.Alternation)))
 	}
 	return out
 }
