@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,17 @@ type Value struct {
 	// Owners are sorted by how much they own, and then the last writer first. They are empty if managedFields do not
 	// have the field: a default of the API server, or managedFields were removed.
 	Owners []FieldOwner
+}
+
+// ConflictsWith returns the owners that a server-side apply of another value by a manager conflicts with, and that it
+// takes the field from if it is forced. An apply does not set a status, which is a subresource: nil for one.
+func (v Value) ConflictsWith(manager string) []FieldOwner {
+	if v.Path == "status" || strings.HasPrefix(v.Path, "status.") {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.Owners), func(o FieldOwner) bool {
+		return o.Manager == manager && o.Operation == string(metav1.ManagedFieldsOperationApply) && o.Subresource == ""
+	})
 }
 
 // Owners returns the value of a field, and the managers that own it according to managedFields. If several own the

@@ -308,3 +308,24 @@ func TestOwned(t *testing.T) {
 		t.Errorf("without managedFields it is %v, want nil", got)
 	}
 }
+
+// TestConflictsWith: an apply conflicts with all owners but its own manager's applies, whatever else that has written.
+func TestConflictsWith(t *testing.T) {
+	owner := func(manager, operation, subresource string) FieldOwner {
+		return FieldOwner{Writer: Writer{Manager: manager, Operation: operation, Subresource: subresource}}
+	}
+	own, edited, scaled, other := owner("kubectl", "Apply", ""), owner("kubectl", "Update", ""), owner("kcm", "Update", "scale"), owner("flux", "Apply", "")
+	for _, row := range []struct {
+		reason, path string
+		want         []FieldOwner
+	}{
+		{"a field of the spec", "spec.replicas", []FieldOwner{edited, scaled, other}},
+		{"a status, which an apply does not set", "status.replicas", nil},
+		{"all of it", "status", nil},
+	} {
+		v := Value{Path: row.path, Owners: []FieldOwner{own, edited, scaled, other}}
+		if diff := cmp.Diff(row.want, v.ConflictsWith("kubectl")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}

@@ -107,6 +107,9 @@ type FieldBlame struct {
 	Value any `json:"value"`
 	// The managers that own it, or a part of it. Absent if none does.
 	Owners []fields.FieldOwner `json:"owners,omitempty"`
+	// Those of the managers that a server-side apply of another value by kubectl conflicts with, and that it takes the
+	// field from with --force-conflicts. Absent if there are none, and for a status, which it does not set.
+	Conflicts []fields.FieldOwner `json:"conflicts,omitempty"`
 	// Those that would set the field again after another has changed it.
 	SetBack []SetBack `json:"setBack,omitempty"`
 }

@@ -101,41 +101,43 @@ func (t *Tap) trim(obj any) (any, error) {
 // manager, of a modification the owner of a field that has a new value. It is not known if fields were only removed, or
 // if the object was deleted.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
-	fields := t.managers.get(obj)
-	if len(fields) == 0 {
+	managed := t.managers.get(obj)
+	if len(managed) == 0 {
 		return nil
 	}
 	switch w.Event {
 	case trace.Added:
-		return trace.ManagerFrom(func() string { return t.externalManager(creator(fields)) })
+		return trace.ManagerFrom(func() fields.Writer { return t.externalManager(creator(managed)) })
 	case trace.Modified:
-		return trace.ManagerFrom(func() string { return t.externalManager(changer(fields, w.Change.Fields())) })
+		return trace.ManagerFrom(func() fields.Writer {
+			return t.externalManager(changer(managed, w.Change.Fields()))
+		})
 	case trace.Deleted, trace.Resync:
 	}
 	return nil
 }
 
-// externalManager returns the manager, or "" if it may be a controller of the session.
-func (t *Tap) externalManager(manager string) string {
-	if manager == t.fieldManager { // also "", which is not known
-		return ""
+// externalManager returns the manager, or the zero value if it may be a controller of the session.
+func (t *Tap) externalManager(f metav1.ManagedFieldsEntry) fields.Writer {
+	if f.Manager == t.fieldManager { // also "", which is not known
+		return fields.Writer{}
 	}
-	return manager
+	return fields.Writer{Manager: f.Manager, Operation: string(f.Operation), Subresource: f.Subresource}
 }
 
 // creator returns the manager that wrote first; of several in one second, one that did not write a subresource.
-func creator(fields []metav1.ManagedFieldsEntry) string {
+func creator(fields []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return slices.MinFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
 		if n := written(a).Compare(written(b)); n != 0 {
 			return n
 		}
 		return strings.Compare(a.Subresource, b.Subresource)
-	}).Manager
+	})
 }
 
 // changer returns the manager that owns a field that has changed: of several the one that wrote last; of several in one
 // second, the one that owns most of the changes.
-func changer(fields []metav1.ManagedFieldsEntry, changes []fields.Change) string {
+func changer(fields []metav1.ManagedFieldsEntry, changes []fields.Change) metav1.ManagedFieldsEntry {
 	var best metav1.ManagedFieldsEntry
 	most := 0
 	for _, f := range fields {
@@ -148,7 +150,7 @@ func changer(fields []metav1.ManagedFieldsEntry, changes []fields.Change) string
 			best, most = f, owned
 		}
 	}
-	return best.Manager
+	return best
 }
 
 // written returns when the manager last changed a field that it owns; zero if that is not known.

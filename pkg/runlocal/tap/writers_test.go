@@ -69,7 +69,7 @@ func TestChanger(t *testing.T) {
 		{"nothing that can be read", []metav1.ManagedFieldsEntry{managed("flux", "", 1, "nonsense"), {Manager: "flux"},
 			managed("a", "", 1, `{"f:spec":{"k:[":{}}}`)}, set("spec[name=a].b", "spec..x", "[", ""), ""},
 	} {
-		if got := changer(test.fields, test.changes); got != test.want {
+		if got := changer(test.fields, test.changes).Manager; got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
@@ -138,11 +138,11 @@ func TestWatchEventsNameTheirManager(t *testing.T) {
 func TestOwnManagerIsNotNamed(t *testing.T) {
 	tap := New(Options{FieldManager: "kube-controller-manager"})
 	for _, test := range []struct{ manager, want string }{{"kube-controller-manager", ""}, {"flux", "flux"}, {"", ""}} {
-		if got := tap.externalManager(test.manager); got != test.want {
+		if got := tap.externalManager(managed(test.manager, "", 0, `{}`)).Manager; got != test.want {
 			t.Errorf("%q is called %q, want %q", test.manager, got, test.want)
 		}
 	}
-	if tap, _ := recording(); tap.externalManager("kube-controller-manager") == "" {
+	if tap, _ := recording(); tap.externalManager(managed("kube-controller-manager", "", 0, `{}`)).Manager == "" {
 		t.Error("in a dry run kube-controller-manager is not named")
 	}
 }

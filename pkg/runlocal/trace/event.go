@@ -109,6 +109,10 @@ type Watch struct {
 	// Manager is the field manager that wrote, by the object's managedFields, if WrittenBy is 0 and the event is Added
 	// or Modified; nil for others.
 	Manager *Manager `json:"manager,omitzero"`
+	// ManagerOperation is Apply or Update, and ManagerSubresource the subresource that Manager wrote, empty for the
+	// object itself. Both are only set in JSON: elsewhere Manager has them.
+	ManagerOperation   string `json:"managerOperation,omitempty"`
+	ManagerSubresource string `json:"managerSubresource,omitempty"`
 	// Change is the difference from the version that the informer had before; nil for all types but Modified.
 	Change *Change `json:"changed,omitempty"`
 }

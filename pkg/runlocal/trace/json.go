@@ -9,6 +9,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // encode is json.Marshal without escapes for HTML: a handler is "addPod > enqueueRS".
@@ -80,6 +82,29 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 		}
 		*v = append(*v, Value{Key: fmt.Sprint(key), Value: value})
 	}
+	return nil
+}
+
+// MarshalJSON writes how the manager wrote beside its name.
+func (w Watch) MarshalJSON() ([]byte, error) {
+	type plain Watch // without this method
+	by := w.Manager.Writer()
+	w.ManagerOperation, w.ManagerSubresource = by.Operation, by.Subresource
+	return encode(plain(w))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (w *Watch) UnmarshalJSON(b []byte) error {
+	type plain Watch
+	if err := json.Unmarshal(b, (*plain)(w)); err != nil {
+		return err
+	}
+	if by := (fields.Writer{
+		Manager: w.Manager.Name(), Operation: w.ManagerOperation, Subresource: w.ManagerSubresource,
+	}); by.Manager != "" {
+		w.Manager = ManagerFrom(func() fields.Writer { return by })
+	}
+	w.ManagerOperation, w.ManagerSubresource = "", ""
 	return nil
 }
 

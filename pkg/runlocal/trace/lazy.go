@@ -45,24 +45,28 @@ func (c *Change) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Manager is the name of the field manager that wrote an object, which is found on first use. A nil Manager is unknown.
+// Manager is the field manager that wrote an object, which is found on first use. A nil Manager is unknown.
 type Manager struct {
-	find func() string
+	find func() fields.Writer
 }
 
-// ManagerFrom returns a Manager whose name is the result of find, which is called at most once, and only if the name is
-// read. find must not depend on anything that changes later. It returns "" if the manager is unknown.
-func ManagerFrom(find func() string) *Manager {
+// ManagerFrom returns a Manager that is the result of find, which is called at most once, and only if it is read. find
+// must not depend on anything that changes later. It returns the zero value if the manager is unknown.
+func ManagerFrom(find func() fields.Writer) *Manager {
 	return &Manager{find: sync.OnceValue(find)}
 }
 
-// Name returns the name, empty if it is unknown. It may be called concurrently, and on nil.
-func (m *Manager) Name() string {
+// Writer returns the manager with its operation and subresource, the zero value if it is unknown. It may be called
+// concurrently, and on nil.
+func (m *Manager) Writer() fields.Writer {
 	if m == nil {
-		return ""
+		return fields.Writer{}
 	}
 	return m.find()
 }
+
+// Name returns the name, empty if it is unknown. It may be called concurrently, and on nil.
+func (m *Manager) Name() string { return m.Writer().Manager }
 
 // IsZero reports whether the name is unknown: JSON omits it then.
 func (m *Manager) IsZero() bool { return m.Name() == "" }
@@ -76,6 +80,6 @@ func (m *Manager) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &name); err != nil {
 		return err
 	}
-	m.find = func() string { return name }
+	m.find = func() fields.Writer { return fields.Writer{Manager: name} }
 	return nil
 }

@@ -66,7 +66,9 @@ type Act struct {
 	// Of is the kind of the objects, without a name; of ActFailed it is empty.
 	Of          Object
 	Subresource string
-	DryRun      bool
+	// Operation is Apply or Update, of ActSeen if it is known, and empty for others.
+	Operation string
+	DryRun    bool
 	// Objects are the objects, each once, in the order of their first writes; of ActFailed the keys.
 	Objects []Named
 	// Count is how many writes, or failures, there were.
@@ -166,12 +168,19 @@ func (s *Story) StartAt(t time.Time) {
 	s.startAt = t
 }
 
-// Pending returns the time of the first act that Take has not returned yet, zero if there is none, and that of the last
-// event.
-func (s *Story) Pending() (first, latest time.Time) {
+const (
+	// storyPause is for how long nothing must happen for what happened before to be told together, storyEvery how long
+	// it waits at most.
+	storyPause = time.Second
+	storyEvery = 5 * time.Second
+)
+
+// Due reports whether what happened before now is to be taken: because of a pause of a second, or because it began five
+// seconds ago.
+func (s *Story) Due(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.first, s.latest
+	return !s.first.IsZero() && (now.Sub(s.latest) >= storyPause || now.Sub(s.first) >= storyEvery)
 }
 
 // NotTold returns the counts so far.
@@ -290,7 +299,8 @@ func (s *Story) flat(o origin) origin {
 
 // outside returns the step of who changed something from outside, which has led to a reconcile.
 func (s *Story) outside(at time.Time, w *Watch) *Step {
-	manager := w.Manager.Name()
+	by := w.Manager.Writer()
+	manager := by.Manager
 	i := slices.IndexFunc(s.roots, func(r *Step) bool { return r.Controller == "" && r.Manager == manager })
 	if i < 0 {
 		i, s.roots = len(s.roots), append(s.roots, &Step{Manager: manager})
@@ -300,7 +310,10 @@ func (s *Story) outside(at time.Time, w *Watch) *Step {
 		return s.roots[i]
 	}
 	s.seen.Put(key, true)
-	act := &Act{Type: ActSeen, Of: w.Object, First: at, Changes: w.Change.Fields()}
+	act := &Act{
+		Type: ActSeen, Of: w.Object, Subresource: by.Subresource, Operation: by.Operation, First: at,
+		Changes: w.Change.Fields(),
+	}
 	act.Verb = map[WatchType]string{Added: "create", Modified: "update", Deleted: "delete"}[w.Event]
 	s.roots[i].add(act, Named{Namespace: w.Namespace, Name: w.Name}, "", false)
 	return s.roots[i]

@@ -43,7 +43,7 @@ func by(id trace.ReconcileID) trace.Cause {
 func outside(manager, resource, kind, name string) trace.Cause {
 	return trace.Cause{Type: trace.CauseWatch, Watch: &trace.Watch{
 		Event: trace.Added, Object: trace.Object{Resource: resource, Kind: kind, Namespace: "shop", Name: name},
-		Manager: trace.ManagerFrom(func() string { return manager }),
+		Manager: trace.ManagerFrom(func() fields.Writer { return fields.Writer{Manager: manager} }),
 	}}
 }
 

@@ -64,7 +64,7 @@ func (s *Step) add(act *Act, name Named, key string, then bool) {
 
 // sign returns what acts have in common that are told as one.
 func (a *Act) sign(name Named) string {
-	parts := []string{string(a.Type), a.Verb, a.Of.Group, a.Of.Resource, a.Subresource}
+	parts := []string{string(a.Type), a.Verb, a.Of.Group, a.Of.Resource, a.Subresource, a.Operation}
 	switch {
 	case a.Type == ActStatus:
 		for _, c := range a.Changes {
@@ -162,7 +162,7 @@ func withoutEmpty(steps []*Step) []*Step {
 func (a *Act) isLike(b *Act) bool {
 	sameChange := func(x, y fields.Change) bool { return x.Path == y.Path && fmt.Sprint(x.New) == fmt.Sprint(y.New) }
 	return a.Type == b.Type && a.Verb == b.Verb && a.Of.Group == b.Of.Group && a.Of.Resource == b.Of.Resource &&
-		a.Subresource == b.Subresource && a.Message == b.Message && slices.Equal(a.Replicas, b.Replicas) &&
+		a.Subresource == b.Subresource && a.Operation == b.Operation && a.Message == b.Message && slices.Equal(a.Replicas, b.Replicas) &&
 		(a.Type != ActStatus || slices.EqualFunc(a.Changes, b.Changes, sameChange)) &&
 		(a.Replicas != nil || a.Type == ActStatus)
 }

@@ -37,7 +37,7 @@ func events() []*Event {
 	watch := &Watch{Event: Modified, Object: pod, ResourceVersion: "7", WrittenBy: 2, Writer: "deployment",
 		Change: changed("status.replicas")}
 	outside := &Watch{Event: Added, Object: pod, ResourceVersion: "8",
-		Manager: ManagerFrom(func() string { return "flux" })}
+		Manager: ManagerFrom(func() fields.Writer { return fields.Writer{Manager: "flux"} })}
 	details := []Detail{
 		watch, outside,
 		&Enqueue{Operation: AddAfter, Queue: "nodeUpdateQueue", Handler: "addPod > enqueueRS", Watch: 1,
@@ -391,7 +391,7 @@ func TestFollowsItsSchema(t *testing.T) {
 
 func TestUnknownManager(t *testing.T) {
 	found := 0
-	unknown := ManagerFrom(func() string { found++; return "" })
+	unknown := ManagerFrom(func() fields.Writer { found++; return fields.Writer{} })
 	for _, w := range []*Watch{{Event: Added}, {Event: Added, Manager: unknown}, {Event: Added, Manager: unknown}} {
 		got, err := json.Marshal(w)
 		if want := `{"event":"ADDED"}`; err != nil || string(got) != want {

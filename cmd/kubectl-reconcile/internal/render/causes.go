@@ -128,8 +128,8 @@ func (b *Blocks) watch(w *trace.Watch) string {
 		changes = Changes(w.Change.Fields(), o)
 	}
 	by := ""
-	if manager := w.Manager.Name(); manager != "" && manager != b.o.FieldManager {
-		by = " by " + Escape(manager)
+	if m := w.Manager.Writer(); m.Manager != "" && m.Manager != b.o.FieldManager {
+		by = " by " + Escape(m.Manager) + howText(m.Operation, m.Subresource)
 	}
 	if changes != "" {
 		return text + " (" + b.o.Palette.Change(changes) + by + ")"

@@ -25,7 +25,9 @@ func TestCauses(t *testing.T) {
 		}
 		return changed(out...)
 	}
-	manager := func(name string) *trace.Manager { return trace.ManagerFrom(func() string { return name }) }
+	manager := func(name string) *trace.Manager {
+		return trace.ManagerFrom(func() fields.Writer { return fields.Writer{Manager: name} })
+	}
 	put := func(c trace.Cause, off time.Duration) trace.Cause {
 		c.Type, c.Delay = trace.CauseTimer, trace.Duration(off)
 		return c
@@ -154,7 +156,7 @@ func TestCausesPointAtBlocks(t *testing.T) {
 // TestAuthorIsNotNamed: causes do not name the field manager of the run itself.
 func TestAuthorIsNotNamed(t *testing.T) {
 	for author, want := range map[string]bool{"kubectl-reconcile": false, "": true, "flux": true} {
-		watch := &trace.Watch{Event: trace.Added, Manager: trace.ManagerFrom(func() string { return "kubectl-reconcile" })}
+		watch := &trace.Watch{Event: trace.Added, Manager: trace.ManagerFrom(func() fields.Writer { return fields.Writer{Manager: "kubectl-reconcile"} })}
 		got := shown(t, BlocksOptions{Detail: Normal, FieldManager: author},
 			of1(&trace.Start{Causes: []trace.Cause{{Type: trace.CauseWatch, Watch: watch}}}), of1(&trace.End{Outcome: trace.Done, Writes: 1}))
 		if strings.Contains(got, " by kubectl-reconcile") != want {

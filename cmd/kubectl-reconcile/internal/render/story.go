@@ -59,6 +59,9 @@ func (t *storyTable) add(steps []*trace.Step, depth int) {
 		actor := strings.Repeat("  ", depth) + t.actor(s)
 		for _, a := range s.Acts {
 			row := storyRow{at: t.seconds(a.First), actor: actor, text: t.text(a), tone: toneOf(a)}
+			if a.Type == trace.ActSeen {
+				row.text += howText(a.Operation, a.Subresource)
+			}
 			if a.Last.Sub(a.First) >= time.Second {
 				row.text += ", until " + t.seconds(a.Last)
 			}
@@ -84,6 +87,21 @@ func (t *storyTable) actor(s *trace.Step) string {
 		return "you"
 	}
 	return Escape(s.Manager)
+}
+
+// howText tells how a field manager wrote, if that was no update of the object itself: " (apply)", " (scale)".
+func howText(operation, subresource string) string {
+	var how []string
+	if operation == "Apply" {
+		how = append(how, "apply")
+	}
+	if subresource != "" {
+		how = append(how, Escape(subresource))
+	}
+	if how == nil {
+		return ""
+	}
+	return " (" + strings.Join(how, ", ") + ")"
 }
 
 // toneOf is how much attention an act needs.
@@ -306,4 +324,38 @@ func isBadNews(c fields.Change) bool {
 	}
 	return strings.HasPrefix(c.Path, "status.conditions[") && strings.HasSuffix(c.Path, "].status") &&
 		(c.Old == "True" || strings.Contains(c.Path, "PodScheduled")) && c.New == "False"
+}
+
+// NotTold counts what the story of a run leaves out; empty if it leaves out nothing.
+func NotTold(n trace.NotTold) string {
+	var parts []string
+	if n.StatusWrites > 0 {
+		parts = append(parts, counted(n.StatusWrites, "write")+" of a status")
+	}
+	if n.Idle > 0 {
+		text := counted(n.Idle, "reconcile") + " without a write"
+		if n.PutOff > 0 {
+			text += fmt.Sprintf(" (%d put off)", n.PutOff)
+		}
+		parts = append(parts, text)
+	}
+	if n.Conflicts > 0 {
+		parts = append(parts, counted(n.Conflicts, "conflict"))
+	}
+	if n.Healed > 0 {
+		parts = append(parts, counted(n.Healed, "failure")+" that a retry healed")
+	}
+	if n.Repeated > 0 {
+		parts = append(parts, counted(n.Repeated, "write")+" as before")
+	}
+	if n.Failed > 0 {
+		parts = append(parts, counted(n.Failed, "failure")+" as before")
+	}
+	if n.Starting > 0 {
+		parts = append(parts, counted(n.Starting, "write")+" at the start")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "not shown: " + strings.Join(parts, ", ")
 }

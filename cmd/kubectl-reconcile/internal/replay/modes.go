@@ -27,6 +27,7 @@ const (
 	modeCompare  mode = "--controller"
 	modeSummary  mode = "--summary"
 	modeFollow   mode = "--follow"
+	modeStory    mode = "--story"
 	modeExport   mode = "-o"
 )
 
@@ -47,7 +48,7 @@ var ownFlags = map[string][]mode{
 	"startup":    {modeProgram},
 	"patience":   {modeProgram},
 	"clean":      {modeExport},
-	"no-pager":   {modeTimeline, modeSummary},
+	"no-pager":   {modeTimeline, modeSummary, modeStory},
 	"existing":   {modeTimeline, modeFollow},
 	"all-fields": {modeTimeline, modeFollow, modeSummary},
 
@@ -63,7 +64,7 @@ func (f *Flags) mode(command []string) (mode, error) {
 		given bool
 	}{
 		{modeServe, f.serve.Given()}, {modeCompare, f.compare.Given()}, {modeSummary, f.summary},
-		{modeFollow, f.follow}, {modeExport, slices.Contains(outputs[modeExport], f.output)},
+		{modeFollow, f.follow}, {modeStory, f.story}, {modeExport, slices.Contains(outputs[modeExport], f.output)},
 	} {
 		if one.given {
 			given = append(given, one.mode)
@@ -95,7 +96,7 @@ func (f *Flags) checkFlags(m mode) error {
 	default:
 		return fmt.Errorf("%s and -o %s exclude each other", m, f.output)
 	}
-	if m == modeServe || m == modeProgram || m == modeCompare {
+	if m == modeServe || m == modeProgram || m == modeCompare || m == modeStory {
 		if flag := f.narrow.given(f.cmd); flag != "" {
 			return fmt.Errorf("%s and %s exclude each other", m, flag)
 		}

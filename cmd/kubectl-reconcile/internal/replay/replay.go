@@ -27,6 +27,9 @@ const replayExample = `  # What happened, and who did it
   # Who changes most, what alternates, and how long it took until workloads were ready
   kubectl reconcile replay incident.rec --summary
 
+  # What the controllers of a recorded run did, from cause to effect
+  kubectl reconcile replay run.rec --story
+
   # Ten minutes of it in one
   kubectl reconcile replay incident.rec --since 14:20 --until 14:30 --follow --speed 10
 
@@ -55,6 +58,7 @@ type Flags struct {
 	output    string
 	summary   bool
 	follow    bool
+	story     bool
 	speed     float64
 	noPager   bool
 	at        string
@@ -109,6 +113,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.summary, "summary", false,
 		"sum up: what changes most and who writes most, what alternates, how long it took until workloads were ready")
 	flags.BoolVar(&f.follow, "follow", false, "play it in time; on a terminal space pauses, arrows move, q ends")
+	flags.BoolVar(&f.story, "story", false,
+		"tell what the controllers did, from cause to effect, as run does, if the recording has their trace")
 	flags.Float64Var(&f.speed, "speed", 1, "with --follow or --serve, how many times faster it is played")
 	f.findings.AddTo(cmd)
 	f.serve.AddTo(cmd)
@@ -146,6 +152,7 @@ type Options struct {
 
 	output                      string
 	summary, follow, existing   bool
+	story                       bool
 	allFields, verbose, isPaged bool
 	clean                       bool
 	speed                       float64
@@ -181,7 +188,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*O
 	width, height := render.TerminalSize(streams.Out)
 	return &Options{
 		files: args, narrow: narrow, findings: found, summarizer: summarizer, output: f.output,
-		summary: f.summary, follow: f.follow, speed: f.speed,
+		summary: f.summary, follow: f.follow, story: f.story, speed: f.speed,
 		existing: f.existing, clean: f.clean, allFields: f.allFields, verbose: f.verbosity > 0,
 		isPaged: !f.noPager && !f.follow && f.output == "", pager: pagerCommand(os.Getenv),
 		streams: streams, palette: render.NewPalette(streams.Out, f.color, os.Getenv),

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -284,7 +285,7 @@ func traced(r *recording) {
 		{Seq: 2, Time: r.now, Controller: "deployment", Reconcile: 8, Key: "shop/web", Detail: &trace.Start{Causes: []trace.Cause{{
 			Type: trace.CauseWatch, Watch: &trace.Watch{
 				Event: trace.Modified, Object: trace.Object{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
-				Manager: trace.ManagerFrom(func() string { return "kubectl" }),
+				Manager: trace.ManagerFrom(func() fields.Writer { return fields.Writer{Manager: "kubectl"} }),
 			},
 		}}}},
 	}

@@ -46,6 +46,8 @@ func (o *Options) show(ctx context.Context, recording replay.Recording) error {
 		return o.export(recording, options)
 	case o.follow:
 		return o.play(ctx, recording, options)
+	case o.story:
+		return o.tellStory(ctx, recording, options)
 	}
 	paged := o.pagedOutput(ctx)
 	t := timeline.New(recording, options)

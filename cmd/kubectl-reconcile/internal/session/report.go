@@ -34,8 +34,8 @@ func (out *Outputs) printSummary(r *result) error {
 	}
 	fmt.Fprintln(out.stdout)
 	if out.story != nil {
-		if text := notToldText(out.story.NotTold()); text != "" {
-			out.Summaryf("%s", text)
+		if text := render.NotTold(out.story.NotTold()); text != "" {
+			out.Summaryf("%s; --blocks shows each reconcile that wrote, -v all", text)
 			fmt.Fprintln(out.stdout)
 		}
 	}
@@ -171,40 +171,6 @@ func notShownText(n render.NotShown) string {
 		return ""
 	}
 	return "not shown: " + strings.Join(parts, ", ") + "; -v shows them"
-}
-
-// notToldText counts what the story of a run leaves out; empty if it leaves out nothing.
-func notToldText(n trace.NotTold) string {
-	var parts []string
-	if n.StatusWrites > 0 {
-		parts = append(parts, cli.Plural(n.StatusWrites, "write")+" of a status")
-	}
-	if n.Idle > 0 {
-		text := cli.Plural(n.Idle, "reconcile") + " without a write"
-		if n.PutOff > 0 {
-			text += fmt.Sprintf(" (%d put off)", n.PutOff)
-		}
-		parts = append(parts, text)
-	}
-	if n.Conflicts > 0 {
-		parts = append(parts, cli.Plural(n.Conflicts, "conflict"))
-	}
-	if n.Healed > 0 {
-		parts = append(parts, cli.Plural(n.Healed, "failure")+" that a retry healed")
-	}
-	if n.Repeated > 0 {
-		parts = append(parts, cli.Plural(n.Repeated, "write")+" as before")
-	}
-	if n.Failed > 0 {
-		parts = append(parts, cli.Plural(n.Failed, "failure")+" as before")
-	}
-	if n.Starting > 0 {
-		parts = append(parts, cli.Plural(n.Starting, "write")+" at the start")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "not shown: " + strings.Join(parts, ", ") + "; --blocks shows each reconcile that wrote, -v all"
 }
 
 // headline is how the run ended, and when.

@@ -14,13 +14,8 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
-const (
-	// storyPause is how long nothing must happen for what happened before to be told, storyEvery how often it is told
-	// at least.
-	storyPause = time.Second
-	storyEvery = 5 * time.Second
-	storyLook  = 250 * time.Millisecond
-)
+// storyLook is how often it is looked whether something is to be told.
+const storyLook = 250 * time.Millisecond
 
 // story is the output that tells a run from cause to effect, part by part: what happened up to a pause is told
 // together.
@@ -56,9 +51,7 @@ func (s *story) run() {
 			return
 		case <-s.clock.After(storyLook):
 		}
-		first, latest := s.Pending()
-		now := s.clock.Now()
-		if s.begins.Load() && !first.IsZero() && (now.Sub(latest) >= storyPause || now.Sub(first) >= storyEvery) {
+		if s.begins.Load() && s.Due(s.clock.Now()) {
 			s.mu.Lock()
 			s.tell()
 			s.mu.Unlock()

@@ -47,7 +47,7 @@ func (q *query) blame(ctx context.Context, ends func()) error {
 			APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(),
 			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
 		},
-		Owners: field.Owners, SetBack: back,
+		Owners: field.Owners, SetBack: back, Conflicts: field.ConflictsWith(kubectlManager),
 	}
 	if o.output != "" {
 		return cli.WriteDocument(o.streams.Out, o.output, doc)
@@ -95,6 +95,10 @@ func (o *Options) drawBlame(w io.Writer, doc *v1alpha1.FieldBlame, value string,
 	for i, owner := range doc.Owners {
 		line("  ", o.ownerText(owner, i, doc.Owners))
 	}
+	if len(doc.Conflicts) > 0 {
+		line("", "kubectl apply --server-side of another value conflicts with "+conflictsText(doc.Conflicts)+
+			", and with --force-conflicts takes the field from "+cli.PluralOf(len(doc.Conflicts), "it", "them"))
+	}
 	if len(doc.SetBack) > 0 {
 		fmt.Fprintln(&text, "who would set it back:")
 	}
@@ -103,6 +107,17 @@ func (o *Options) drawBlame(w io.Writer, doc *v1alpha1.FieldBlame, value string,
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// kubectlManager is the field manager of kubectl's server-side apply, if no other is given.
+const kubectlManager = "kubectl"
+
+func conflictsText(owners []fields.FieldOwner) string {
+	var names []string
+	for i := range owners {
+		names = append(names, cmp.Or(render.WriterText(&owners[i].Writer), "a manager without a name"))
+	}
+	return cli.Enumerate(names)
 }
 
 // valueText is the value of a field, in one line.
