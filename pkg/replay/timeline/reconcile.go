@@ -22,7 +22,6 @@ const (
 type reconciles struct {
 	open   map[trace.ReconcileID]*Reconcile
 	writes *Writes
-	event  func(*trace.Event) // Options.Trace
 }
 
 // Writes are the versions of objects that reconciles of a session wrote, by its trace. They have the newest tens of
@@ -54,7 +53,10 @@ func scanWrites(source replay.Source) (*Writes, error) {
 		}
 		if r.Type == replay.TypeTrace {
 			found = true
-			_, _ = traced.take(r.Object) // what cannot be read is said in the timeline
+			var e trace.Event
+			if json.Unmarshal(r.Object, &e) == nil { // what cannot be read is said in the timeline
+				traced.take(&e)
+			}
 		}
 	}
 	return traced.writes, nil
@@ -63,25 +65,18 @@ func scanWrites(source replay.Source) (*Writes, error) {
 // writtenVersion is a version of an object that a reconcile wrote.
 type writtenVersion struct{ namespace, name, version string }
 
-// take adds an event, as NDJSON. It returns the reconcile that ended with it; nil if none did.
-func (t *reconciles) take(line []byte) (*Reconcile, error) {
-	var e trace.Event
-	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, err
-	}
-	if t.event != nil {
-		t.event(&e)
-	}
+// take adds an event. It returns the reconcile that ended with it; nil if none did.
+func (t *reconciles) take(e *trace.Event) *Reconcile {
 	if t.open == nil {
 		t.open = map[trace.ReconcileID]*Reconcile{}
 	}
 	switch d := e.Detail.(type) {
 	case *trace.Start:
 		if len(t.open) < maxOpenReconciles {
-			t.open[e.Reconcile] = started(&e, d)
+			t.open[e.Reconcile] = started(e, d)
 		}
 	case *trace.Request:
-		t.request(&e, d)
+		t.request(e, d)
 	case *trace.Watch:
 		if d.WrittenBy != 0 {
 			t.writes.add(d.Object, d.ResourceVersion, &Writer{Controller: d.Writer, Reconcile: uint64(d.WrittenBy)})
@@ -93,9 +88,9 @@ func (t *reconciles) take(line []byte) (*Reconcile, error) {
 		}
 		delete(t.open, e.Reconcile)
 		out.Outcome, out.Duration, out.Error, out.PutOff = string(d.Outcome), d.Duration.String(), d.Error, d.PutOff
-		return out, nil
+		return out
 	}
-	return nil, nil
+	return nil
 }
 
 func started(e *trace.Event, d *trace.Start) *Reconcile {

@@ -29,7 +29,7 @@ type Summary struct {
 	MoreWriters int           `json:"moreWriters,omitempty"`
 	// Readiness is how long workloads took until they were ready: those that are not first, then the slowest.
 	Readiness []Readiness `json:"readiness,omitempty"`
-	// Findings are what goes round in circles, or does not get on.
+	// Findings are what repeats without progress.
 	Findings []findings.Finding `json:"findings,omitempty"`
 	// Flapping are conditions and fields whose values alternate.
 	Flapping []findings.Flapping `json:"flapping,omitempty"`
@@ -133,6 +133,7 @@ type Summarizer struct {
 	restarts    map[restartKey]*Restarts
 	controllers map[string]*ControllerCount
 	detector    *findings.Detector
+	narrow      bool
 	recreations recreations
 	readiness   readiness
 }
@@ -166,14 +167,15 @@ func NewSummarizer(limits findings.Limits) *Summarizer {
 	}
 }
 
-// Options returns the options of a Timeline that a Summarizer needs, with a filter. Findings of a trace are those of
-// the whole session: there are none if the filter is narrow.
+// Options returns the options of a Timeline that a Summarizer needs, with a filter.
 func (s *Summarizer) Options(filter Filter) Options {
-	out := Options{Filter: filter, Existing: true, Status: isWorkload}
-	if !filter.Narrow() {
-		out.Trace = s.Trace
-	}
-	return out
+	s.Narrow(filter)
+	return Options{Filter: filter, Existing: true, Status: isWorkload, Trace: s.Trace}
+}
+
+// Narrow leaves out the findings about keys, which are those of the whole session, if a filter is narrow.
+func (s *Summarizer) Narrow(filter Filter) {
+	s.narrow = filter.Narrow() || len(filter.Kinds)+len(filter.Types) > 0
 }
 
 // Trace takes an event of the trace of a session.
@@ -183,8 +185,12 @@ func (s *Summarizer) Trace(e *trace.Event) {
 	}
 }
 
-// Findings are those so far.
-func (s *Summarizer) Findings() []findings.Finding { return s.detector.Findings() }
+// Findings returns those so far.
+func (s *Summarizer) Findings() []findings.Finding {
+	return slices.DeleteFunc(s.detector.Findings(), func(f findings.Finding) bool {
+		return s.narrow && (f.Controller != "" || f.ItsOwn)
+	})
+}
 
 // Add adds an entry.
 func (s *Summarizer) Add(e *Entry) {
@@ -386,7 +392,7 @@ func (s *Summarizer) Summary() *Summary {
 	out.Writers, out.MoreWriters = cut(out.Writers)
 	out.Events = s.eventCounts()
 	out.Readiness = s.readiness.list(out.Last)
-	out.Findings = s.detector.Findings()
+	out.Findings = s.Findings()
 	out.Flapping, _ = cut(s.detector.Flapping())
 	out.Rewrites, _ = cut(s.detector.Rewritten(leastRewrites))
 	for i := range out.Rewrites {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -34,7 +35,8 @@ type Options struct {
 	Writes *Writes
 	// Status, if it is not nil, chooses the entries whose Change.Status is set. It is called for all with a Change.
 	Status func(*Entry) bool
-	// Trace, if it is not nil, is called for each event of the trace of a session, before the entry that it makes.
+	// Trace, if it is not nil, is called for each event of the trace of a session since Since, before the entry that it
+	// makes.
 	Trace func(*trace.Event)
 }
 
@@ -82,7 +84,6 @@ func New(source replay.Source, o Options) *Timeline {
 		since: bound{Moment: o.Since}, until: bound{Moment: o.Until},
 		writers: map[string]bool{}, matched: map[string]bool{},
 	}
-	t.traced.event = o.Trace
 	if t.traced.writes = o.Writes; o.Writes == nil {
 		t.traced.writes = &Writes{}
 	}
@@ -327,7 +328,15 @@ func (t *Timeline) listEnd(r *replay.Record) *Entry {
 }
 
 func (t *Timeline) trace(r *replay.Record) *Entry {
-	done, err := t.traced.take(r.Object)
+	var e trace.Event
+	var done *Reconcile
+	err := json.Unmarshal(r.Object, &e)
+	if err == nil {
+		if t.o.Trace != nil && t.since.at(r) {
+			t.o.Trace(&e)
+		}
+		done = t.traced.take(&e)
+	}
 	switch {
 	case err != nil && t.o.Filter.Narrow():
 		return nil

@@ -75,9 +75,18 @@ type alternatingField struct {
 	direct           int    // returns to the value before the last one
 	repeated         int    // how often a value followed on one that it had followed on before
 	before, current  string // the last two values
+	writer           string // of the current one; empty if it is not known
 	first, last      time.Time
-	values           map[string]*valueWrites
+	values           map[string]*valueWrites // nil before the second change: most fields change once
+	quick            series                  // returns, at short intervals
+	contested        series                  // returns by another writer than the one before it
 }
+
+// The longest times between two returns in a row: what comes back by a back-off takes longer than loopGap.
+const (
+	loopGap  = 5 * time.Second
+	fightGap = time.Hour
+)
 
 // valueWrites are the writes of a value. The first one that a field had was not written.
 type valueWrites struct {
@@ -116,19 +125,24 @@ func (a alternating) change(path, old, updated, writer string, at time.Time) (re
 		if len(a) == maxFields {
 			return false
 		}
-		f = &alternatingField{first: at, values: map[string]*valueWrites{}}
-		a[path] = f
-	}
-	switch {
-	case f.changes == 0:
-		f.values[old] = &valueWrites{}
-	case f.current == updated: // another informer has shown it
+		a[path] = &alternatingField{changes: 1, before: old, current: updated, writer: writer, first: at, last: at}
 		return false
+	}
+	if f.current == updated { // another informer has shown it
+		return false
+	}
+	if f.values == nil {
+		f.values = map[string]*valueWrites{f.before: {}}
+		f.write(f.current, f.before, f.writer)
 	}
 	// A time that is removed is none that comes back.
 	if v := f.values[updated]; v != nil && (updated != "" || !isTime(old)) {
 		returned = true
 		f.returns++
+		f.quick.add(at, loopGap)
+		if writer != "" && f.writer != "" && writer != f.writer {
+			f.contested.add(at, fightGap)
+		}
 		if f.before == updated {
 			f.direct++
 		}
@@ -137,13 +151,18 @@ func (a alternating) change(path, old, updated, writer string, at time.Time) (re
 		}
 	}
 	f.changes++
-	f.before, f.current, f.last = old, updated, at
-	if v := f.value(updated); v != nil {
+	f.before, f.current, f.writer, f.last = old, updated, writer, at
+	f.write(updated, old, writer)
+	return returned
+}
+
+// write counts a write of a value.
+func (f *alternatingField) write(value, before, writer string) {
+	if v := f.value(value); v != nil {
 		v.count++
 		v.writers = AddName(v.writers, writer)
-		v.after[old] = true
+		v.after[before] = true
 	}
-	return returned
 }
 
 // value returns the writes of a value. If there are too many, those are forgotten that were written once.

@@ -52,22 +52,21 @@ type findingKey struct {
 	of         Type
 	object     objectKey
 	controller string
-	what       string // a verb and a resource
+	what       string // a verb and a resource, or what alone is written
 }
 
-const (
-	// loopInterval is the longest time between two repetitions of a loop, on average: what comes back by a back-off
-	// takes longer.
-	loopInterval = 5 * time.Second
-	// requeueInterval is that of a key that comes back by itself: controllers that look at metrics, or at something
-	// outside, do so at longer ones.
-	requeueInterval = time.Second
-)
+// maxFindings bounds the findings: what is found later is left out.
+const maxFindings = 1000
+
+// objectsKept is how many objects a session remembers that change, or twice as many.
+const objectsKept = 4096
 
 // NewDetector returns a Detector that has found nothing. It calls found, if that is not nil, with each finding when it
 // is first found.
 func NewDetector(limits Limits, found func(Finding)) *Detector {
-	return &Detector{limits: limits, found: found, findings: map[findingKey]*Finding{}}
+	d := &Detector{limits: limits, found: found, findings: map[findingKey]*Finding{}}
+	d.objects.Capacity = objectsKept
+	return d
 }
 
 // RememberAll makes the Detector forget no object. It must be called before anything else.
@@ -150,7 +149,7 @@ func (d *Detector) Change(
 	d.tell(added)
 }
 
-// Deleted takes the deletion of an object: of what it was only what alternates is remembered.
+// Deleted takes the deletion of an object, of which only what repeats is remembered.
 func (d *Detector) Deleted(o Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -212,9 +211,9 @@ func (d *Detector) state(o Object) *objectState {
 	key := keyOf(o)
 	s, ok := d.objects.Get(key)
 	if !ok {
-		s = &objectState{Object: o, alternating: alternating{}, rewritten: map[Only]*rewritten{}}
-		d.objects.Put(key, s)
+		s = &objectState{Object: o, alternating: alternating{}}
 	}
+	d.objects.Put(key, s)
 	return s
 }
 
@@ -254,23 +253,16 @@ func (d *Detector) change(
 ) {
 	for _, path := range s.alternating.add(changes, only, writer, at) {
 		f := s.alternating[path]
-		if !f.alternates(path) || f.countsInStatus(path) {
+		if !f.alternates(path) || f.countsInStatus(path) ||
+			hasHeartbeats(s.Object) && strings.HasPrefix(path, "status") {
 			continue
 		}
-		a := f.alternation(path)
-		writers := a.writers()
-		of := Fight
-		if len(writers) < 2 {
-			of = Loop
+		switch a := f.alternation(path); {
+		case f.contested.n >= d.limits.of(Fight):
+			d.repeats(Fight, s, "", f.contested, reconcile, at).addField(a)
+		case f.contested.n == 0 && f.quick.n >= d.limits.of(Loop) && !d.isEcho(reconcile):
+			d.repeats(Loop, s, "", f.quick, reconcile, at).addField(a)
 		}
-		if a.Returns < d.limits.of(of) ||
-			of == Loop && (!isQuick(a.First, a.Last, a.Returns, loopInterval) || d.isEcho(reconcile)) {
-			continue
-		}
-		finding := d.finding(findingKey{of: of, object: keyOf(s.Object)}, a.First, at)
-		finding.Object, finding.Count = &s.Object, max(finding.Count, a.Returns)
-		finding.addField(a)
-		finding.addReconcile(reconcile)
 	}
 	if only == "" || hasHeartbeats(s.Object) {
 		return
@@ -278,15 +270,27 @@ func (d *Detector) change(
 	r := s.rewritten[only]
 	if r == nil {
 		r = &rewritten{Rewrites: Rewrites{Object: s.Object, Only: only}}
+		if s.rewritten == nil {
+			s.rewritten = map[Only]*rewritten{}
+		}
 		s.rewritten[only] = r
 	}
 	r.add(changes, writer, at)
-	if r.Writes >= d.limits.of(Loop) && isQuick(r.first, r.last, r.Writes-1, loopInterval) && !d.isEcho(reconcile) {
-		finding := d.finding(findingKey{of: Loop, object: keyOf(s.Object)}, r.first, at)
-		finding.Object, finding.Count = &s.Object, max(finding.Count, r.Writes)
-		finding.Only, finding.Changed, finding.Writers = only, r.Fields, r.Writers
-		finding.addReconcile(reconcile)
+	if len(r.Writers) < 2 && r.quick.n >= d.limits.of(Loop) && !d.isEcho(reconcile) {
+		f := d.repeats(Loop, s, string(only), r.quick, reconcile, at)
+		f.Only, f.Changed, f.Writers = only, r.Fields, r.Writers
 	}
+}
+
+// repeats returns the finding of an object.
+func (d *Detector) repeats(
+	of Type, s *objectState, what string, times series, reconcile uint64, now time.Time,
+) *Finding {
+	f := d.finding(findingKey{of: of, object: keyOf(s.Object), what: what}, times.first, now)
+	object := s.Object
+	f.Object, f.Count = &object, max(f.Count, times.n)
+	f.addReconcile(reconcile)
+	return f
 }
 
 // isEcho reports whether a reconcile came soon after a change from outside: then it may repeat what somebody else does.
@@ -301,6 +305,9 @@ func (d *Detector) finding(key findingKey, first, now time.Time) *Finding {
 	f := d.findings[key]
 	if f == nil {
 		f = &Finding{Type: key.of, Controller: key.controller, First: first}
+		if len(d.findings) == maxFindings {
+			return f
+		}
 		d.findings[key] = f
 		d.added = append(d.added, f)
 	}
@@ -319,12 +326,6 @@ func (f *Finding) addField(a Alternation) {
 	for _, name := range a.writers() {
 		f.Writers = AddName(f.Writers, name)
 	}
-}
-
-// isQuick reports whether something happened n times more, on average at intervals no longer than that. Without times
-// it did.
-func isQuick(first, last time.Time, n int, interval time.Duration) bool {
-	return n > 0 && last.Sub(first) <= interval*time.Duration(n)
 }
 
 // rank orders fields: what is wanted, then conditions, then the rest.

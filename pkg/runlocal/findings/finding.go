@@ -1,4 +1,4 @@
-// Package findings finds what goes round in circles in a time: objects whose fields come back to values that they had,
+// Package findings finds what repeats without progress: objects whose fields come back to values that they had,
 // or are written without a change, writers of one field that disagree, and keys of queues that fail, wait or come back
 // again and again. It reads the trace of a session, or the changes of objects in a recording.
 //
@@ -52,6 +52,9 @@ type Limits map[Type]int
 // defaults are such that the controllers of Kubernetes stay below them in all that they do as they should.
 var defaults = Limits{Loop: 10, Fight: 3, NoOpWrite: 5, Retries: 10, PutOff: 10, Requeue: 20, Starving: 30}
 
+// mostLimit is the greatest limit: as a number of seconds it is eleven days.
+const mostLimit = 1_000_000
+
 // of returns the limit of a type.
 func (l Limits) of(t Type) int { return cmp.Or(l[t], defaults[t]) }
 
@@ -64,8 +67,9 @@ func ParseLimits(text string) (Limits, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, ok := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.Atoi(number)
-		if !ok || err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is not a limit: want TYPE=NUMBER, such as %s=%d", part, Loop, defaults[Loop])
+		if !ok || err != nil || n < 1 || n > mostLimit {
+			return nil, fmt.Errorf("%q is not a limit: want TYPE=NUMBER, up to %d, such as %s=%d", part, mostLimit,
+				Loop, defaults[Loop])
 		}
 		if _, known := defaults[Type(name)]; !known {
 			return nil, fmt.Errorf("%q is not a type of findings: there are %s", name, typeNames())
@@ -82,7 +86,8 @@ func ParseTypes(text string) ([]Type, error) {
 		name := Type(strings.TrimSpace(part))
 		switch {
 		case name == "any":
-			return Types(), nil
+			out = append(out, Types()...)
+			continue
 		case !slices.Contains(Types(), name):
 			return nil, fmt.Errorf("%q is not a type of findings: there are %s, and any", part, typeNames())
 		}
@@ -91,13 +96,16 @@ func ParseTypes(text string) ([]Type, error) {
 	return out, nil
 }
 
-func typeNames() string {
+// Names returns the names of all types.
+func Names() []string {
 	var names []string
 	for _, t := range Types() {
 		names = append(names, string(t))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+func typeNames() string { return strings.Join(Names(), ", ") }
 
 // Object names an object.
 type Object struct {
@@ -116,7 +124,7 @@ func (o *Object) Compare(other *Object) int {
 		cmp.Compare(o.Name, other.Name), cmp.Compare(o.APIVersion, other.APIVersion))
 }
 
-// Finding is something that goes round in circles, or does not get on.
+// Finding is something that repeats without progress.
 type Finding struct {
 	// Type of the finding: loop, fight, retries, put-off, no-op-write, requeue or starving.
 	Type Type `json:"type"`
@@ -173,9 +181,10 @@ func (f *Finding) compare(other *Finding) int {
 		if f.Object == nil {
 			return f.Controller
 		}
-		return f.Object.Namespace + "/" + f.Object.Kind + "/" + f.Object.Name
+		return strings.Join([]string{f.Object.Namespace, f.Object.Kind, f.Object.Name, f.Object.APIVersion}, "/")
 	}
 	return cmp.Or(cmp.Compare(slices.Index(types, f.Type), slices.Index(types, other.Type)),
 		cmp.Compare(other.Count, f.Count), cmp.Compare(name(f), name(other)),
-		cmp.Compare(f.Controller, other.Controller))
+		cmp.Compare(f.Controller, other.Controller), cmp.Compare(f.Verb+f.Resource, other.Verb+other.Resource),
+		cmp.Compare(f.Only, other.Only))
 }

@@ -24,6 +24,9 @@ func texts(found []Finding) []string {
 		}
 		if len(f.Keys) > 0 {
 			text += fmt.Sprintf(" %s %v", f.Controller, f.Keys)
+			if f.MoreKeys > 0 {
+				text += fmt.Sprintf(" and %d", f.MoreKeys)
+			}
 		}
 		for _, a := range f.Fields {
 			text += " " + a.Field
@@ -67,6 +70,13 @@ func TestChanges(t *testing.T) {
 			"spellings of a quantity", "Deployment", time.Minute, turn(5, write{"spec.template.cpu", "500m", "a"}, write{"spec.template.cpu", "0.5", "b"}),
 			[]string{"fight 3 Deployment/web spec.template.cpu a+b"},
 		},
+		{
+			"one who once wrote what another now turns", "Deployment", time.Minute,
+			append([]write{{"spec.replicas", "3", "kubectl"}}, turn(9, write{"spec.replicas", "5", "hpa"}, write{"spec.replicas", "3", "hpa"})...), nil,
+		},
+		{"two who take turns, once a day", "Deployment", 24 * time.Hour, turn(40, write{"spec.replicas", "3", "flux"}, write{"spec.replicas", "5", "hpa"}), nil},
+		{"two who write times", "Widget", time.Second, turn(40, write{"status.at", "2026-01-31T14:00:01Z", "a"}, write{"status.at", "2026-01-31T14:00:02Z", "b"}), []string{"fight 38 Widget/web status.at a+b"}},
+		{"the Ready of a Node that two set", "Node", time.Second, turn(9, write{"status.conditions[type=Ready].status", "True", "kubelet"}, write{"status.conditions[type=Ready].status", "Unknown", "kcm"}), nil},
 		{"once there and back", "Deployment", time.Second, turn(3, write{"spec.replicas", "3", "flux"}, write{"spec.replicas", "5", "hpa"}), nil},
 		{"each another value, by two", "Deployment", time.Second, append(count(8, "spec.x", "a%d", "a"), count(8, "spec.x", "b%d", "b")...), nil},
 		{
@@ -181,6 +191,31 @@ func TestTrace(t *testing.T) {
 				id = r.reconcile("op", "shop/w", written(id, "op"), trace.End{}, update(i+2, "status.n"))
 			}
 		}, []string{"loop 13 Widget/w op [shop/w] status.n op"}},
+		{"its own writes, each of another object", func(r *tracer) {
+			id := trace.ReconcileID(0)
+			for i := range 30 {
+				request := update(i+1, "status.n")
+				request.Name = fmt.Sprint("child-", i)
+				id = r.reconcile("op", "shop/w", written(id, "op"), trace.End{}, request)
+			}
+		}, nil},
+		{"its own creations", func(r *tracer) {
+			id := trace.ReconcileID(0)
+			for i := range 30 {
+				request := update(i+1, "status.n")
+				request.Verb = "create"
+				id = r.reconcile("op", "shop/w", written(id, "op"), trace.End{}, request)
+			}
+		}, nil},
+		{"a loop that begins long after a change", func(r *tracer) {
+			r.record("", "", 0, changed(0, "op", 1, "status.phase", "B", "A"))
+			r.now = r.now.Add(8 * time.Hour)
+			for i := range 13 {
+				values := []any{"A", "B", "A"}[i%2:]
+				r.now = r.now.Add(3 * time.Second)
+				r.record("", "", 0, changed(0, "op", i+2, "status.phase", values[0], values[1]))
+			}
+		}, []string{"loop 13 Widget/w status.phase"}},
 		{"its own writes, with what comes from outside between", func(r *tracer) {
 			for i := range 40 {
 				r.reconcile("op", "shop/w", written(0, ""), trace.End{}, update(i+2, "status.n"))
@@ -267,6 +302,16 @@ func TestTrace(t *testing.T) {
 				r.reconcile("op", "shop/x", retry(r.id), fails)
 			}
 		}, []string{"retries 22 op [shop/w shop/x]"}},
+		{"six keys that fail, heal and fail again", func(r *tracer) {
+			for range 2 {
+				for i := range 6 {
+					for range 10 {
+						r.reconcile("op", fmt.Sprintf("shop/%d", i), nil, fails)
+					}
+					r.reconcile("op", fmt.Sprintf("shop/%d", i), nil, trace.End{})
+				}
+			}
+		}, []string{"retries 120 op [shop/0 shop/1 shop/2 shop/3 shop/4] and 1"}},
 		{"a key that heals", func(r *tracer) {
 			for range 4 {
 				for range 9 {
@@ -305,7 +350,7 @@ func TestTrace(t *testing.T) {
 				wait := &trace.Start{Causes: written(0, ""), QueueWait: trace.Duration(40 * time.Second)}
 				r.record("op", fmt.Sprintf("shop/%d", i%6), r.id, wait)
 			}
-		}, []string{"starving 7 op [shop/0 shop/1 shop/2 shop/3 shop/4]"}},
+		}, []string{"starving 7 op [shop/0 shop/1 shop/2 shop/3 shop/4] and 1"}},
 		{"keys of the start", func(r *tracer) {
 			causes := written(0, "")
 			causes[0].Watch.Initial = true
@@ -325,8 +370,8 @@ func TestTrace(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"loop=20,fight=2": "map[fight:2 loop:20] <nil>",
-		"loop":            `map[] "loop" is not a limit: want TYPE=NUMBER, such as loop=10`,
-		"loop=0":          `map[] "loop=0" is not a limit: want TYPE=NUMBER, such as loop=10`,
+		"loop":            `map[] "loop" is not a limit: want TYPE=NUMBER, up to 1000000, such as loop=10`,
+		"loop=0":          `map[] "loop=0" is not a limit: want TYPE=NUMBER, up to 1000000, such as loop=10`,
 		"x=1":             `map[] "x" is not a type of findings: there are loop, fight, retries, put-off, no-op-write, requeue, starving`,
 	} {
 		limits, err := ParseLimits(text)

@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,33 +11,46 @@ import (
 // queueKey is a key of a controller's queue.
 type queueKey struct{ controller, queue, key string }
 
-// keyState is what is known of a key. Each series is of reconciles in a row, and begins with the one that is counted
-// first.
+// keyState is what is known of a key.
 type keyState struct {
 	reconciles []trace.ReconcileID // the last ones
-	wrote      series              // in reaction to its own writes alone
+	wrote      series              // in reaction to its own writes alone, an object
+	object     Object              // that one
 	failed     series
 	putOff     series
 	idle       series // that came back by themselves and wrote nothing
 	waited     series // for too long
+	counted    map[Type]bool
 }
 
 // maxReconciles is how many reconciles of a key are remembered: reactions to older ones are not known as such.
 const maxReconciles = 8
 
-// series are reconciles in a row.
+// requeueGap and noOpGap are the longest times between two requeues, and two writes that change nothing, in a row.
+// Controllers that look at metrics, or at something outside, do so less often.
+const (
+	requeueGap = 3 * time.Second / 2
+	noOpGap    = time.Minute
+)
+
+// series is how often something happened in a row. The zero value is none.
 type series struct {
-	n        int
-	first    time.Time
-	reported bool
+	n           int
+	first, last time.Time
+	reported    bool
 }
 
-// add counts a reconcile, and returns how many there are.
-func (s *series) add(at time.Time) int {
+// add counts one more, or begins anew if the last was longer ago than gap, unless that is 0. It returns how many there
+// are.
+func (s *series) add(at time.Time, gap time.Duration) int {
+	if s.n > 0 && gap > 0 && at.Sub(s.last) > gap {
+		s.end()
+	}
 	if s.n == 0 {
 		s.first = at
 	}
 	s.n++
+	s.last = at
 	return s.n
 }
 
@@ -47,12 +61,12 @@ func (s *series) end() { *s = series{} }
 type running struct {
 	key      queueKey
 	began    time.Time
-	depth    int  // how many reconciles led to it, one after the other, since the last change from outside
-	ownWrite bool // nothing but writes of earlier reconciles of its key led to it
-	byItself bool // nothing led to it but that an earlier one of its key wanted it
-	wrote    *trace.Request
-	writes   int
-	requests []*trace.Request // that were refused
+	depth    int              // how many reconciles led to it, one after the other, since the last change from outside
+	ownWrite bool             // nothing but writes of earlier reconciles of its key led to it
+	byItself bool             // nothing led to it but that an earlier one of its key wanted it
+	wrote    *trace.Request   // the last update or patch
+	writes   int              // but for those that changed nothing
+	refused  []*trace.Request // by conflicts, the last ones
 }
 
 // start takes the beginning of a reconcile.
@@ -93,8 +107,8 @@ func (d *Detector) start(e *trace.Event, start *trace.Start) {
 	}
 	wait := time.Duration(start.QueueWait)
 	if wait >= d.limits.seconds(Starving) && !initial {
-		k.waited.add(e.Time.Add(-wait))
-		d.report(Starving, r.key, &k.waited, e)
+		k.waited.add(e.Time.Add(-wait), 0)
+		d.report(Starving, r.key, k, &k.waited, e)
 	}
 }
 
@@ -102,13 +116,13 @@ func (d *Detector) key(key queueKey) *keyState {
 	k, ok := d.keys.Get(key)
 	if !ok {
 		k = &keyState{}
-		d.keys.Put(key, k)
 	}
+	d.keys.Put(key, k)
 	return k
 }
 
 // report adds a series of a key to the finding of its controller, which is returned.
-func (d *Detector) report(of Type, key queueKey, s *series, e *trace.Event) *Finding {
+func (d *Detector) report(of Type, key queueKey, k *keyState, s *series, e *trace.Event) *Finding {
 	f := d.finding(findingKey{of: of, controller: key.controller}, s.first, e.Time)
 	f.addReconcile(uint64(e.Reconcile))
 	if s.reported {
@@ -118,12 +132,16 @@ func (d *Detector) report(of Type, key queueKey, s *series, e *trace.Event) *Fin
 	s.reported = true
 	f.Count += s.n
 	switch {
-	case slices.Contains(f.Keys, key.key):
+	case k.counted[of]:
 	case len(f.Keys) < maxListed:
 		f.Keys = append(f.Keys, key.key)
 	default:
 		f.MoreKeys++
 	}
+	if k.counted == nil {
+		k.counted = map[Type]bool{}
+	}
+	k.counted[of] = true
 	return f
 }
 
@@ -133,17 +151,16 @@ func (d *Detector) request(e *trace.Event, r *trace.Request) {
 		return
 	}
 	run, _ := d.open.Get(e.Reconcile)
-	if r.Failed() {
-		if run != nil {
-			run.requests = append(run.requests, r)
+	switch {
+	case r.Failed():
+		if run != nil && r.IsConflict() {
+			run.refused = append(run.refused[max(0, len(run.refused)-maxReconciles+1):], r)
 		}
-		return
-	}
-	if d.isNoOp(e, r) {
-		return
-	}
-	if run != nil {
+	case d.isNoOp(e, r) || run == nil:
+	case r.Verb == "update" || r.Verb == "patch":
 		run.wrote, run.writes = r, run.writes+1
+	default:
+		run.writes++
 	}
 }
 
@@ -167,13 +184,16 @@ func (d *Detector) isNoOp(e *trace.Event, r *trace.Request) bool {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
-	key := findingKey{of: NoOpWrite, controller: e.Controller, what: r.Verb + " " + resource}
+	key := findingKey{of: NoOpWrite, controller: cmp.Or(e.Controller, r.User), what: r.Verb + " " + resource}
+	if key.controller == "" {
+		return true
+	}
 	n, _ := d.noOps.Get(key)
-	n.add(e.Time)
+	n.add(e.Time, noOpGap)
 	d.noOps.Put(key, n)
 	if n.n >= d.limits.of(NoOpWrite) {
 		f := d.finding(key, n.first, e.Time)
-		f.Object, f.Verb, f.Resource, f.Count = &object, r.Verb, resource, n.n
+		f.Object, f.Verb, f.Resource, f.Count = &object, r.Verb, resource, max(f.Count, n.n)
 		f.addReconcile(uint64(e.Reconcile))
 	}
 	return true
@@ -188,55 +208,46 @@ func (d *Detector) end(e *trace.Event, end *trace.End) {
 	d.open.Delete(e.Reconcile)
 	k := d.key(r.key)
 	stale, isStale := trace.StaleCache(end.Error)
-	failed := end.Outcome != trace.Done && !isStale && end.ConflictOf(r.requests) == nil
-
+	failed := end.Outcome != trace.Done && !isStale && end.ConflictOf(r.refused) == nil
 	if !failed {
 		k.failed.end()
-	} else if k.failed.add(r.began) >= d.limits.of(Retries) {
-		d.report(Retries, r.key, &k.failed, e).Message = end.Error
+	} else if k.failed.add(r.began, 0) >= d.limits.of(Retries) {
+		d.report(Retries, r.key, k, &k.failed, e).Message = end.Error
 	}
-	switch {
-	case !isStale:
+	if !isStale || end.PutOff != "" { // else by the same state of the cache
 		k.putOff.end()
-	case end.PutOff == "": // by the same state of the cache
-		if k.putOff.add(r.began); e.Time.Sub(k.putOff.first) >= d.limits.seconds(PutOff) {
-			d.report(PutOff, r.key, &k.putOff, e).Message = stale
-		}
+	} else if k.putOff.add(r.began, 0); e.Time.Sub(k.putOff.first) >= d.limits.seconds(PutOff) {
+		d.report(PutOff, r.key, k, &k.putOff, e).Message = stale
 	}
-	if !r.byItself || end.Outcome != trace.Done || r.writes > 0 {
+	if !r.byItself || end.Outcome != trace.Done || r.writes+end.Writes+end.Refused > 0 {
 		k.idle.end()
-	} else if n := k.idle.add(r.began); n >= d.limits.of(Requeue) && isQuick(k.idle.first, e.Time, n, requeueInterval) {
-		d.report(Requeue, r.key, &k.idle, e)
+	} else if k.idle.add(r.began, requeueGap) >= d.limits.of(Requeue) {
+		d.report(Requeue, r.key, k, &k.idle, e)
 	}
 	d.endOfWrites(k, r, e)
 }
 
 // endOfWrites counts a reconcile that wrote in reaction to nothing but what earlier ones of its key wrote.
 func (d *Detector) endOfWrites(k *keyState, r *running, e *trace.Event) {
-	if r.writes == 0 || !r.ownWrite {
+	if r.wrote == nil {
 		k.wrote.end()
-	}
-	if r.writes == 0 {
-		return
-	}
-	n := k.wrote.add(r.began)
-	if n < d.limits.of(Loop) || !isQuick(k.wrote.first, e.Time, n, loopInterval) {
 		return
 	}
 	object := ObjectOf(&r.wrote.Object)
-	f := d.finding(findingKey{of: Loop, object: keyOf(object)}, k.wrote.first, e.Time)
-	f.Object, f.Controller, f.Count, f.ItsOwn = &object, e.Controller, max(f.Count, n), true
-	f.Writers = AddName(f.Writers, e.Controller)
-	if len(f.Keys) == 0 {
-		f.Keys = []string{r.key.key}
+	if !r.ownWrite || object != k.object {
+		k.wrote.end()
+		k.object = object
 	}
-	f.addReconcile(uint64(e.Reconcile))
-	if len(f.Fields) == 0 && f.Only == "" {
-		f.Changed = nil
-		for _, c := range r.wrote.Change.Fields() {
-			if c.Path != "metadata.generation" {
-				f.Changed = AddName(f.Changed, c.Path)
-			}
+	if k.wrote.add(r.began, loopGap) < d.limits.of(Loop) {
+		return
+	}
+	f := d.repeats(Loop, &objectState{Object: object}, "", k.wrote, uint64(e.Reconcile), e.Time)
+	f.Controller, f.ItsOwn, f.Keys = e.Controller, true, []string{r.key.key}
+	f.Writers = AddName(f.Writers, e.Controller)
+	f.Changed = nil
+	for _, c := range r.wrote.Change.Fields() {
+		if c.Path != "metadata.generation" {
+			f.Changed = AddName(f.Changed, c.Path)
 		}
 	}
 }

@@ -162,14 +162,11 @@ const maxNames = 8
 // rewritten are the writes of an object of which one thing alone differed.
 type rewritten struct {
 	Rewrites
-	first, last time.Time
+	quick series // at short intervals
 }
 
 func (r *rewritten) add(changes []fields.Change, writer string, at time.Time) {
-	if r.Writes == 0 {
-		r.first = at
-	}
-	r.last = at
+	r.quick.add(at, loopGap)
 	r.Writes++
 	for _, c := range changes {
 		r.Fields = AddName(r.Fields, c.Path)
@@ -183,5 +180,5 @@ func AddName(list []string, name string) []string {
 	if found || name == "" || len(list) == maxNames {
 		return list
 	}
-	return slices.Insert(list, at, name)
+	return slices.Insert(slices.Clip(list), at, name) // a copy, as others may have the list
 }

@@ -211,7 +211,7 @@ var finding = regexp.MustCompile(`(?m)^(loop|fight|retries|put-off|no-op-write|r
 // failing matches what is found in scenarios that are about a controller that fails again and again.
 var failing = regexp.MustCompile(`^retries: horizontalpodautoscaling (hpa-missing-request|hpa-no-external-metrics)/`)
 
-// checkFindings fails the test if the sandbox has found something else that goes round in circles.
+// checkFindings fails the test if the sandbox has found something else that repeats without progress.
 func checkFindings(t *testing.T, sandbox *realcluster.Sandbox) {
 	printed, err := sandbox.Remarks()
 	if err != nil {

@@ -28,12 +28,12 @@ type exitCodeError struct {
 func (e *exitCodeError) Unwrap() error { return e.error }
 
 // WithExitCode makes an error end its command with an exit code, for commands whose exit code 1 is no error. It returns
-// nil if err is nil, and ErrSilentExit, or an error that has an exit code, as it is.
+// nil if err is nil, and ErrSilentExit, or an error that has an exit code already and is the only one, as it is.
 func WithExitCode(err error, code int) error {
 	if err == nil || errors.Is(err, ErrSilentExit) && len(FlattenErrors(err)) == 1 {
 		return err
 	}
-	if coded := (*exitCodeError)(nil); errors.As(err, &coded) {
+	if coded := (*exitCodeError)(nil); errors.As(err, &coded) && len(FlattenErrors(err)) == 1 {
 		return err
 	}
 	return &exitCodeError{err, code}

@@ -39,7 +39,7 @@ func Findings(w io.Writer, list []findings.Finding, o FindingsOptions) error {
 		}
 	}
 	if more > 0 {
-		fmt.Fprintf(&text, "and %d more findings\n", more)
+		fmt.Fprintf(&text, "and %s more; -v shows all\n", counted(more, "finding"))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -61,20 +61,21 @@ func findingText(f *findings.Finding) string {
 		return fmt.Sprintf("%s has sent %d writes (%s %s)%s that changed nothing, the last of %s", f.Controller,
 			f.Count, f.Verb, f.Resource, took, objectText(f.Object))
 	case findings.Retries:
-		return fmt.Sprintf("%s failed %s%s, each time again: %s", keysText(f), times, took, TrimAPIError(f.Message))
+		return fmt.Sprintf("%s failed %s%s, and each retry again: %s", keysText(f), times, took,
+			TrimAPIError(f.Message))
 	case findings.PutOff:
-		return fmt.Sprintf("%s put off %s%s: the cache of %s does not show what it wrote", keysText(f), times, took,
-			f.Message)
+		return fmt.Sprintf("%s put off %s%s: the controller's cache of %s does not show its last write", keysText(f),
+			times, took, f.Message)
 	case findings.Requeue:
-		return fmt.Sprintf("%s came back %s%s without a cause but itself, and wrote nothing", keysText(f), times, took)
+		return fmt.Sprintf("%s was requeued by its own reconcile %s%s, without a write", keysText(f), times, took)
 	case findings.Starving:
-		return fmt.Sprintf("%s waited long for a worker, %s%s", keysText(f), times, took)
+		return fmt.Sprintf("%s waited too long for a worker, %s%s", keysText(f), times, took)
 	}
 	return keysText(f) + " " + times + took
 }
 
 func loopText(f *findings.Finding, times, took string) string {
-	who := "somebody writes"
+	who := "an unknown writer writes"
 	if len(f.Writers) > 0 {
 		who = strings.Join(f.Writers, " and ") + " writes"
 	}
@@ -92,7 +93,7 @@ func loopText(f *findings.Finding, times, took string) string {
 	if f.ItsOwn {
 		text += ", in reaction to nothing but its own writes"
 	}
-	if len(f.Changed) > 0 {
+	if len(f.Changed) > 0 && len(f.Fields) == 0 {
 		text += ": " + strings.Join(f.Changed, ", ")
 	}
 	return objectText(f.Object) + ": " + text

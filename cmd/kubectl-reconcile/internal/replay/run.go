@@ -57,17 +57,17 @@ func (o *Options) show(ctx context.Context, recording replay.Recording) error {
 	}
 	shown, err := copyEntries(ctx, t, sink, o.isLive())
 	err = errors.Join(err, paged.Close())
+	var found error
+	if o.summarizer != nil {
+		found = cli.WithExitCode(o.findings.Err(o.summarizer.Findings()), 1)
+	}
 	if errors.Is(err, errPagerEnded) {
-		return nil
+		return found
 	}
 	if err != nil || ctx.Err() != nil {
-		return err
+		return errors.Join(err, found)
 	}
-	err = o.conclude(recording, t, shown)
-	if o.summarizer != nil {
-		err = errors.Join(err, o.findings.Err(o.summarizer.Findings()))
-	}
-	return err
+	return errors.Join(o.conclude(recording, t, shown), found)
 }
 
 // judged is a sink of a timeline that shows findings after it.
@@ -103,12 +103,14 @@ func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options,
 	out := timeline.Options{Filter: o.narrow.filter, Existing: o.existing}
 	if o.summary {
 		out = o.summarizer.Options(o.narrow.filter)
-	} else if o.summarizer != nil {
-		out.Trace = o.summarizer.Options(o.narrow.filter).Trace
 	}
 	out.AllFields = o.allFields
 	if len(o.narrow.trees) > 0 {
 		out.Filter.Tree = timeline.NewTree(o.narrow.trees)
+	}
+	if o.summarizer != nil {
+		o.summarizer.Narrow(out.Filter)
+		out.Trace = o.summarizer.Trace
 	}
 	var info replay.Info
 	if !o.isLive() {

@@ -13,39 +13,32 @@ import (
 
 // FindingFlags say what counts as a finding, and which findings fail a command.
 type FindingFlags struct {
-	failOn string
+	failOn []string
 	limits string
 }
 
 // AddTo adds the flags to a command.
 func (f *FindingFlags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.failOn, "fail-on", "",
-		"end with exit code 1 if there are findings of these `types`: "+findingTypes(", ")+", or any")
+	flags.StringSliceVar(&f.failOn, "fail-on", nil,
+		"end with exit code 1 if there are findings of these `types`: "+strings.Join(findings.Names(), ", ")+", or any")
 	flags.StringVar(&f.limits, "finding-limits", "",
-		"how often something must happen to be a finding, such as loop=20,fight=5; of put-off and starving, "+
-			"how many seconds a key must wait")
-	words := []string{"any"}
-	for _, t := range findings.Types() {
-		words = append(words, string(t))
+		"how often something must happen to be a finding, as `TYPE=N`, such as loop=20,fight=5; "+
+			"of put-off and starving, how many seconds a key must wait")
+	var limits []string
+	for _, name := range findings.Names() {
+		limits = append(limits, name+"=")
 	}
-	cli.CompleteWords(cmd, "fail-on", words...)
-}
-
-func findingTypes(between string) string {
-	var names []string
-	for _, t := range findings.Types() {
-		names = append(names, string(t))
-	}
-	return strings.Join(names, between)
+	cli.CompleteWords(cmd, "finding-limits", limits...)
+	cli.CompleteWords(cmd, "fail-on", append([]string{"any"}, findings.Names()...)...)
 }
 
 // ToFindings returns what the flags say.
 func (f *FindingFlags) ToFindings() (Findings, error) {
 	var out Findings
 	var err error
-	if f.failOn != "" {
-		if out.failOn, err = findings.ParseTypes(f.failOn); err != nil {
+	if f.failOn != nil { // an empty list is none by mistake
+		if out.failOn, err = findings.ParseTypes(strings.Join(f.failOn, ",")); err != nil {
 			return out, fmt.Errorf("--fail-on: %w", err)
 		}
 	}
@@ -57,8 +50,8 @@ func (f *FindingFlags) ToFindings() (Findings, error) {
 	return out, nil
 }
 
-// Given reports whether a finding fails the command.
-func (f Findings) Given() bool { return len(f.failOn) > 0 }
+// Given reports whether findings are asked for.
+func (f Findings) Given() bool { return len(f.failOn) > 0 || f.Limits != nil }
 
 // Findings are what counts as a finding, and which ones are an error. The zero value has the defaults, and no error.
 type Findings struct {
@@ -66,7 +59,7 @@ type Findings struct {
 	failOn []findings.Type
 }
 
-// Err returns the error of a command with these findings, which ends it with exit code 1; nil if they are none.
+// Err returns the error of a command with these findings, for which the exit code is 1; nil if it is none.
 func (f Findings) Err(found []findings.Finding) error {
 	var parts []string
 	for _, t := range findings.Types() {
@@ -83,5 +76,5 @@ func (f Findings) Err(found []findings.Finding) error {
 	if parts == nil {
 		return nil
 	}
-	return cli.WithExitCode(fmt.Errorf("there are findings: %s", strings.Join(parts, ", ")), 1)
+	return fmt.Errorf("there are findings: %s", strings.Join(parts, ", "))
 }

@@ -42,7 +42,8 @@ type Outputs struct {
 	writes  *trace.WriteCounts
 	failing *trace.FailingKeys
 	found   *findings.Detector
-	sinks   []trace.Sink // these and all others
+	noted   map[findings.Type]int // how often noteFinding was called
+	sinks   []trace.Sink          // these and all others
 
 	stdout   io.Writer // for people, or of NDJSON
 	notes    io.Writer // for remarks and the summary for people: stdout, but stderr if stdout has NDJSON
@@ -67,7 +68,6 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	}
 	out.sinks = append(out.sinks, out.summary, out.created, out.failing)
 	out.found = findings.NewDetector(o.Findings.Limits, out.noteFinding)
-	out.buffer(out.found)
 	if o.onCluster() {
 		out.sinks = append(out.sinks, out.writes)
 	}
@@ -87,6 +87,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.recording = recording
 		out.buffer(recording)
 	}
+	out.buffer(out.found)
 	if o.JSON {
 		out.notes = o.Streams.ErrOut
 		if !o.Quiet {
@@ -170,11 +171,19 @@ func (out *Outputs) Summaryf(format string, args ...any) {
 	_, _ = fmt.Fprintln(out.notes, cli.Wrap(out.notes, render.Escape(fmt.Sprintf(format, args...))))
 }
 
-// noteFinding writes a finding when it is first found.
+// noteFinding writes a finding when it is first found, of each type up to maxFindings.
 func (out *Outputs) noteFinding(f findings.Finding) {
-	if !out.o.Quiet {
+	if out.noted == nil {
+		out.noted = map[findings.Type]int{}
+	}
+	out.noted[f.Type]++
+	switch n := out.noted[f.Type]; {
+	case out.o.Quiet:
+	case n <= maxFindings:
 		// An error of writing is one of the next line, too.
 		_ = render.Findings(out.notes, []findings.Finding{f}, out.findingsOptions(0))
+	case n == maxFindings+1:
+		out.Notef("%s: there are more; the summary has them", f.Type)
 	}
 }
 

@@ -221,7 +221,7 @@ type summaryDocument struct {
 	Unknown int `json:"unknown,omitempty"`
 	// Failing are the keys whose latest reconcile failed.
 	Failing []trace.FailingKey `json:"failing,omitempty"`
-	// Findings are what went round in circles, or did not get on.
+	// Findings are what repeated without progress.
 	Findings []findings.Finding `json:"findings,omitempty"`
 	// Objects is the final state of the objects that were applied, and of those that controllers created.
 	Objects []objectDocument `json:"objects,omitempty"`
