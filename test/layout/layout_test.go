@@ -151,6 +151,7 @@ var edges = map[string][]string{
 		"pkg/runlocal/controllers",
 		"pkg/runlocal/findings",
 		"pkg/runlocal/playback",
+		"pkg/runlocal/recent",
 		"pkg/runlocal/trace",
 	},
 	"cmd/kubectl-reconcile/internal/root": {

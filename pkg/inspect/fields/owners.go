@@ -74,6 +74,11 @@ func Owners(obj *unstructured.Unstructured, path Path) (Value, error) {
 			out.Owners = append(out.Owners, FieldOwner{m.Writer, owns, paths})
 		}
 	}
+	isContaining := func(o FieldOwner) bool { return o.Owns == OwnsContaining }
+	if slices.ContainsFunc(out.Owners, func(o FieldOwner) bool { return !isContaining(o) }) {
+		// What is above is not written as a whole, then: such an owner has made it, and no more.
+		out.Owners = slices.DeleteFunc(out.Owners, isContaining)
+	}
 	sort.SliceStable(out.Owners, func(i, j int) bool { return compareOwners(out.Owners[i], out.Owners[j]) < 0 })
 	return out, nil
 }

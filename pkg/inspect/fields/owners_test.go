@@ -309,6 +309,25 @@ func TestOwned(t *testing.T) {
 	}
 }
 
+// TestMadeMap: a manager that has made a map whose only key another one owns by now does not own that key.
+func TestMadeMap(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"data": map[string]any{"a": "2"},
+		"metadata": map[string]any{"managedFields": []any{
+			map[string]any{"manager": "kubectl-create", "operation": "Update", "fieldsV1": map[string]any{"f:data": map[string]any{}}},
+			map[string]any{"manager": "bob", "operation": "Update", "fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}}},
+		}},
+	}}
+	path, err := ParsePath("data.a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Owners(obj, path)
+	if err != nil || len(got.Owners) != 1 || got.Owners[0].Manager != "bob" {
+		t.Errorf("owned by %+v, %v; want bob", got.Owners, err)
+	}
+}
+
 // TestConflictsWith: an apply conflicts with all owners but its own manager's applies, whatever else that has written.
 func TestConflictsWith(t *testing.T) {
 	owner := func(manager, operation, subresource string) FieldOwner {

@@ -23,14 +23,16 @@ type Detector struct {
 	limits Limits
 	found  func(Finding)
 
-	mu       sync.Mutex // guards all below
-	objects  recent.Map[objectKey, *objectState]
-	keys     recent.Map[queueKey, *keyState]
-	noOps    recent.Map[findingKey, series]
-	open     recent.Map[trace.ReconcileID, *running]
-	depths   recent.Map[trace.ReconcileID, int] // see running.depth
-	findings map[findingKey]*Finding
-	added    []*Finding // that found was not called with
+	mu      sync.Mutex // guards all below
+	objects recent.Map[objectKey, *objectState]
+	keys    recent.Map[queueKey, *keyState]
+	noOps   recent.Map[findingKey, series]
+	// contested are when a field of an object in a namespace last came back by another writer than the one before.
+	contested recent.Map[string, time.Time]
+	open      recent.Map[trace.ReconcileID, *running]
+	depths    recent.Map[trace.ReconcileID, int] // see running.depth
+	findings  map[findingKey]*Finding
+	added     []*Finding // that found was not called with
 }
 
 var _ trace.Sink = (*Detector)(nil)
@@ -52,7 +54,7 @@ type findingKey struct {
 	of         Type
 	object     objectKey
 	controller string
-	what       string // a verb and a resource, or what alone is written
+	what       string // a field, a writer, what alone is written, or a verb and a resource
 }
 
 // maxFindings bounds the findings: what is found later is left out.
@@ -233,6 +235,10 @@ func (d *Detector) watch(e *trace.Event, w *trace.Watch) {
 		return
 	}
 	changes := w.Change.Fields()
+	isOther := func(c fields.Change) bool { return !IsHeartbeat(c.Path) }
+	if hasHeartbeats(object) && !slices.ContainsFunc(changes, isOther) {
+		return // most events of a cluster are these, and to find out who wrote them takes longest
+	}
 	writer := w.Writer
 	if w.WrittenBy == 0 {
 		writer = w.Manager.Name()
@@ -257,11 +263,14 @@ func (d *Detector) change(
 			hasHeartbeats(s.Object) && strings.HasPrefix(path, "status") {
 			continue
 		}
+		if f.contested.n > 0 && f.contested.last.Equal(at) {
+			d.contested.Put(s.Namespace, at)
+		}
 		switch a := f.alternation(path); {
 		case f.contested.n >= d.limits.of(Fight):
-			d.repeats(Fight, s, "", f.contested, reconcile, at).addField(a)
-		case f.contested.n == 0 && f.quick.n >= d.limits.of(Loop) && !d.isEcho(reconcile):
-			d.repeats(Loop, s, "", f.quick, reconcile, at).addField(a)
+			d.repeats(Fight, s, path, f.contested, reconcile, at).addField(a)
+		case f.quick.n >= d.limits.of(Loop) && !d.isEcho(s, reconcile, f.quick.first):
+			d.repeats(Loop, s, writer, f.quick, reconcile, at).addField(a)
 		}
 	}
 	if only == "" || hasHeartbeats(s.Object) {
@@ -276,7 +285,8 @@ func (d *Detector) change(
 		s.rewritten[only] = r
 	}
 	r.add(changes, writer, at)
-	if len(r.Writers) < 2 && r.quick.n >= d.limits.of(Loop) && !d.isEcho(reconcile) {
+	if len(r.Writers) < 2 && r.quick.n >= d.limits.of(Loop) && !d.isEcho(s, reconcile, r.quick.first) &&
+		d.findings[findingKey{of: Loop, object: keyOf(s.Object), what: writer}] == nil { // which says more
 		f := d.repeats(Loop, s, string(only), r.quick, reconcile, at)
 		f.Only, f.Changed, f.Writers = only, r.Fields, r.Writers
 	}
@@ -293,11 +303,12 @@ func (d *Detector) repeats(
 	return f
 }
 
-// isEcho reports whether a reconcile came soon after a change from outside: then it may repeat what somebody else does.
-// A reconcile that is not known, or 0, is none.
-func (d *Detector) isEcho(reconcile uint64) bool {
+// isEcho reports whether what began then may repeat what somebody else does: the reconcile came soon after a change from
+// outside, or several writers have turned a field of the namespace since. A reconcile that is not known, or 0, did not.
+func (d *Detector) isEcho(s *objectState, reconcile uint64, began time.Time) bool {
 	depth, known := d.depths.Get(trace.ReconcileID(reconcile))
-	return known && depth < d.limits.of(Loop)
+	contested, _ := d.contested.Get(s.Namespace)
+	return known && depth < d.limits.of(Loop) || contested.After(began)
 }
 
 // finding returns the finding of a key, which is added if it is not there.

@@ -216,6 +216,31 @@ func TestTrace(t *testing.T) {
 				r.record("", "", 0, changed(0, "op", i+2, "status.phase", values[0], values[1]))
 			}
 		}, []string{"loop 13 Widget/w status.phase"}},
+		{"a loop of one writer, in the field of which another wrote before", func(r *tracer) {
+			for i := range 20 {
+				values, writer := []any{"A", "B", "A"}[i%2:], "op"
+				if i == 2 {
+					writer = "other"
+				}
+				if i == 4 {
+					r.now = r.now.Add(time.Minute)
+				}
+				r.now = r.now.Add(time.Second)
+				r.id++
+				r.d.Change(ObjectOf(&widget), changed(0, "", i, "status.phase", values[0], values[1]).Change.Fields(), "", writer, 0, r.now)
+			}
+		}, []string{"loop 16 Widget/w status.phase op+other"}},
+		{"what follows from a fight in its namespace, and what does not", func(r *tracer) {
+			for i := range 30 {
+				values := []any{"A", "B", "A"}[i%2:]
+				r.now = r.now.Add(time.Second)
+				changes := changed(0, "", i, "spec.x", values[0], values[1]).Change.Fields()
+				r.d.Change(ObjectOf(&widget), changes, "", []string{"a", "b"}[i%2], 0, r.now)
+				for _, namespace := range []string{"shop", "other"} {
+					r.d.Change(Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "c"}, changes, "", "op", 0, r.now)
+				}
+			}
+		}, []string{"loop 29 ConfigMap/c spec.x op", "fight 29 Widget/w spec.x a+b"}},
 		{"its own writes, with what comes from outside between", func(r *tracer) {
 			for i := range 40 {
 				r.reconcile("op", "shop/w", written(0, ""), trace.End{}, update(i+2, "status.n"))
@@ -370,8 +395,8 @@ func TestTrace(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"loop=20,fight=2": "map[fight:2 loop:20] <nil>",
-		"loop":            `map[] "loop" is not a limit: want TYPE=NUMBER, up to 1000000, such as loop=10`,
-		"loop=0":          `map[] "loop=0" is not a limit: want TYPE=NUMBER, up to 1000000, such as loop=10`,
+		"loop":            `map[] "loop" is not a limit: want TYPE=NUMBER, such as loop=10, or seconds, such as starving=30`,
+		"loop=0":          `map[] "loop=0" is not a limit: want TYPE=NUMBER, such as loop=10, or seconds, such as starving=30`,
 		"x=1":             `map[] "x" is not a type of findings: there are loop, fight, retries, put-off, no-op-write, requeue, starving`,
 	} {
 		limits, err := ParseLimits(text)

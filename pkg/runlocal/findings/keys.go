@@ -241,7 +241,7 @@ func (d *Detector) endOfWrites(k *keyState, r *running, e *trace.Event) {
 	if k.wrote.add(r.began, loopGap) < d.limits.of(Loop) {
 		return
 	}
-	f := d.repeats(Loop, &objectState{Object: object}, "", k.wrote, uint64(e.Reconcile), e.Time)
+	f := d.repeats(Loop, &objectState{Object: object}, e.Controller, k.wrote, uint64(e.Reconcile), e.Time)
 	f.Controller, f.ItsOwn, f.Keys = e.Controller, true, []string{r.key.key}
 	f.Writers = AddName(f.Writers, e.Controller)
 	f.Changed = nil

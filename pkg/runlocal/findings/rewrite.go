@@ -28,7 +28,7 @@ func OnlyOf(changes []fields.Change) Only {
 	var order, times, generation bool
 	for _, c := range changes {
 		switch {
-		case c.Path == "metadata.generation" || strings.HasSuffix(c.Path, "observedGeneration"):
+		case isGeneration(c.Path):
 			generation = true
 		case isTimes(c):
 			times = true
@@ -49,6 +49,10 @@ func OnlyOf(changes []fields.Change) Only {
 		return OnlyOrder
 	}
 	return ""
+}
+
+func isGeneration(path string) bool {
+	return path == "metadata.generation" || strings.HasSuffix(path, "observedGeneration")
 }
 
 // IsOrder reports whether a change is one of the order of a list alone.
@@ -169,7 +173,9 @@ func (r *rewritten) add(changes []fields.Change, writer string, at time.Time) {
 	r.quick.add(at, loopGap)
 	r.Writes++
 	for _, c := range changes {
-		r.Fields = AddName(r.Fields, c.Path)
+		if !isGeneration(c.Path) {
+			r.Fields = AddName(r.Fields, c.Path)
+		}
 	}
 	r.Writers = AddName(r.Writers, writer)
 }

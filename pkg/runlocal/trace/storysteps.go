@@ -100,7 +100,11 @@ func (a *Act) merge(later *Act) {
 		return // the changes are those of the first
 	}
 	if later.Replicas != nil && a.Replicas != nil {
-		a.Replicas = append(a.Replicas, later.Replicas[1:]...)
+		from := later.Replicas
+		if fmt.Sprint(from[0]) == fmt.Sprint(a.Replicas[len(a.Replicas)-1]) {
+			from = from[1:] // else somebody else has written in between
+		}
+		a.Replicas = append(a.Replicas, from...)
 	}
 	changes := slices.Clone(a.Changes) // the slice is that of the event
 	for _, c := range later.Changes {

@@ -75,9 +75,9 @@ func findingText(f *findings.Finding) string {
 }
 
 func loopText(f *findings.Finding, times, took string) string {
-	who := "an unknown writer writes"
-	if len(f.Writers) > 0 {
-		who = strings.Join(f.Writers, " and ") + " writes"
+	who := "an unknown writer, or several, write"
+	if n := len(f.Writers); n > 0 {
+		who = strings.Join(f.Writers, " and ") + map[bool]string{true: " writes", false: " write"}[n == 1]
 	}
 	text := fmt.Sprintf("%s it %s%s", who, times, took)
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -19,6 +20,9 @@ import (
 // the entries have nothing for it.
 type story struct {
 	*trace.Story
+	// watched are the last watch events, by Seq: the cause of a reconcile is one, and does not have its change in JSON.
+	watched recent.Map[uint64, *trace.Watch]
+
 	o     *Options
 	out   io.Writer
 	start time.Time // of the trace
@@ -31,6 +35,16 @@ var _ sink = (*story)(nil)
 func (s *story) event(e *trace.Event) {
 	if s.start.IsZero() {
 		s.start = e.Time
+	}
+	switch d := e.Detail.(type) {
+	case *trace.Watch:
+		s.watched.Put(e.Seq, d)
+	case *trace.Start:
+		for i := range d.Causes {
+			if w, ok := s.watched.Get(d.Causes[i].Seq); ok && d.Causes[i].Type == trace.CauseWatch {
+				d.Causes[i].Watch = w
+			}
+		}
 	}
 	if s.Due(e.Time) {
 		s.tell()
