@@ -303,8 +303,9 @@ func (d *Detector) repeats(
 	return f
 }
 
-// isEcho reports whether what began then may repeat what somebody else does: the reconcile came soon after a change from
-// outside, or several writers have turned a field of the namespace since. A reconcile that is not known, or 0, did not.
+// isEcho reports whether what began then may repeat what somebody else does: the reconcile came soon after a change
+// from outside, or several writers have turned a field of the namespace since. A reconcile that is not known, or 0, did
+// not.
 func (d *Detector) isEcho(s *objectState, reconcile uint64, began time.Time) bool {
 	depth, known := d.depths.Get(trace.ReconcileID(reconcile))
 	contested, _ := d.contested.Get(s.Namespace)

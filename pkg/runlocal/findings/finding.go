@@ -68,8 +68,8 @@ func ParseLimits(text string) (Limits, error) {
 		name, number, ok := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil || n < 1 || n > mostLimit {
-			return nil, fmt.Errorf("%q is not a limit: want TYPE=NUMBER, such as %s=%d, or seconds, such as %s=%d", part,
-				Loop, defaults[Loop], Starving, defaults[Starving])
+			return nil, fmt.Errorf("%q is not a limit: want TYPE=NUMBER, such as %s=%d, or seconds, such as %s=%d",
+				part, Loop, defaults[Loop], Starving, defaults[Starving])
 		}
 		if _, known := defaults[Type(name)]; !known {
 			return nil, fmt.Errorf("%q is not a type of findings: there are %s", name, typeNames())
