@@ -4,14 +4,8 @@ import (
 	"slices"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
-
-// hasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
-func hasHeartbeats(s *replay.Stream) bool {
-	return s.Group == "" && s.Kind == "Node" || s.Group == "coordination.k8s.io" && s.Kind == "Lease"
-}
 
 // withoutNoise returns the changes without those that every write, or every heartbeat, makes; all if there are no
 // others, unless heartbeats are what the objects are written for.

@@ -167,21 +167,32 @@ func NewSummarizer(limits findings.Limits) *Summarizer {
 	}
 }
 
-// Options returns the options of a Timeline that a Summarizer needs, with a filter.
+// Options returns the options of a Timeline that a Summarizer needs, with a filter. If that is narrow, findings about
+// keys are left out: they are those of the whole session.
 func (s *Summarizer) Options(filter Filter) Options {
-	s.Narrow(filter)
-	return Options{Filter: filter, Existing: true, Status: isWorkload, Trace: s.Trace}
+	s.narrow = filter.Narrow() || len(filter.Types) > 0
+	return Options{Filter: filter, Existing: true, Status: isWorkload, Trace: s.trace}
 }
 
-// Narrow leaves out the findings about keys, which are those of the whole session, if a filter is narrow.
-func (s *Summarizer) Narrow(filter Filter) {
-	s.narrow = filter.Narrow() || len(filter.Kinds)+len(filter.Types) > 0
-}
-
-// Trace takes an event of the trace of a session.
-func (s *Summarizer) Trace(e *trace.Event) {
+// trace takes an event of the trace of a session.
+func (s *Summarizer) trace(e *trace.Event) {
 	if e.Type() != trace.TypeWatch { // the changes are in the recording
 		s.detector.Record(e)
+	}
+}
+
+// Detect adds an entry to what findings are made of, and to nothing else. Add does so, too.
+func (s *Summarizer) Detect(e *Entry) {
+	switch {
+	case e.Change == nil || e.stream == nil:
+	case e.Type == Modified:
+		reconcile := uint64(0)
+		if e.Writer != nil {
+			reconcile = e.Writer.Reconcile
+		}
+		s.detector.Change(*e.Object, e.Change.Fields, e.Change.Only, e.Writer.Name(), reconcile, e.Time)
+	case e.Type == Deleted:
+		s.detector.Deleted(*e.Object)
 	}
 }
 
@@ -259,16 +270,7 @@ func (s *Summarizer) change(e *Entry) {
 	}
 	writer.changes++
 	writer.objects[key] = true
-	switch e.Type {
-	case Modified:
-		reconcile := uint64(0)
-		if e.Writer != nil {
-			reconcile = e.Writer.Reconcile
-		}
-		s.detector.Change(*e.Object, e.Change.Fields, e.Change.Only, e.Writer.Name(), reconcile, e.Time)
-	case Deleted:
-		s.detector.Deleted(*e.Object)
-	}
+	s.Detect(e)
 	s.addRestarts(key, e)
 }
 

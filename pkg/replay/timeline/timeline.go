@@ -9,10 +9,12 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -63,7 +65,7 @@ type Timeline struct {
 type streamState struct {
 	*replay.Stream
 	events     bool // it is one of Events
-	heartbeats bool // see hasHeartbeats
+	heartbeats bool // see findings.HasHeartbeats
 	// selected is true if the kind is one of Filter.Kinds.
 	selected bool
 	listed   bool // the first list is complete
@@ -244,7 +246,7 @@ func (t *Timeline) Streams() []replay.Stream {
 
 func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 	return &streamState{
-		Stream: s, events: isEventStream(s), heartbeats: hasHeartbeats(s),
+		Stream: s, events: isEventStream(s), heartbeats: findings.HasHeartbeats(schema.GroupKind{Group: s.Group, Kind: s.Kind}),
 		selected: slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
 }

@@ -195,28 +195,18 @@ func (f *alternatingField) alternates(path string) bool {
 	if f.direct < leastReturns && (f.returns < leastReturns || f.repeated == 0) {
 		return false
 	}
-	if !strings.HasPrefix(path, "status.") || strings.HasPrefix(path, "status.conditions[") || !f.numbers() {
+	if !f.countsInStatus(path) {
 		return true
 	}
 	a := f.alternation(path)
 	return len(a.writers()) > 1
 }
 
-// numbers reports whether all values are whole numbers, or none.
-func (f *alternatingField) numbers() bool {
-	for value := range f.values {
-		if strings.Trim(value, "-0123456789") != "" {
-			return false
-		}
-	}
-	return true
-}
+// number matches a number or a quantity, or none. Addresses and versions are neither.
+var number = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?[a-zA-Z]{0,2})?$`)
 
-// number matches a number, or a quantity.
-var number = regexp.MustCompile(`^(-?[0-9.]+[a-zA-Z]*)?$`)
-
-// countsInStatus reports whether the field is one of a status that has only numbers, or quantities: they go up and down
-// while pods come and go, whoever counts them.
+// countsInStatus reports whether the field is one of a status that has only numbers: they go up and down while pods come
+// and go, whoever counts them.
 func (f *alternatingField) countsInStatus(path string) bool {
 	if !strings.HasPrefix(path, "status.") {
 		return false

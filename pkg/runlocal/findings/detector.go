@@ -353,8 +353,11 @@ func rank(path string) int {
 	return 0
 }
 
-// hasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
+// HasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
+func HasHeartbeats(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Kind: "Node"} || kind == schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
+}
+
 func hasHeartbeats(o Object) bool {
-	group := keyOf(o).group
-	return group == "" && o.Kind == "Node" || group == "coordination.k8s.io" && o.Kind == "Lease"
+	return HasHeartbeats(schema.GroupKind{Group: keyOf(o).group, Kind: o.Kind})
 }

@@ -77,6 +77,8 @@ func TestChanges(t *testing.T) {
 		{"two who take turns, once a day", "Deployment", 24 * time.Hour, turn(40, write{"spec.replicas", "3", "flux"}, write{"spec.replicas", "5", "hpa"}), nil},
 		{"two who write times", "Widget", time.Second, turn(40, write{"status.at", "2026-01-31T14:00:01Z", "a"}, write{"status.at", "2026-01-31T14:00:02Z", "b"}), []string{"fight 38 Widget/web status.at a+b"}},
 		{"the Ready of a Node that two set", "Node", time.Second, turn(9, write{"status.conditions[type=Ready].status", "True", "kubelet"}, write{"status.conditions[type=Ready].status", "Unknown", "kcm"}), nil},
+		{"an address in a status", "Widget", time.Second, turn(12, write{"status.ip", "10.0.0.1", "op"}, write{"status.ip", "10.0.0.2", "op"}), []string{"loop 10 Widget/web status.ip op"}},
+		{"a quantity in a status", "Widget", time.Second, turn(40, write{"status.used", "500m", "op"}, write{"status.used", "1.5Gi", "op"}), nil},
 		{"once there and back", "Deployment", time.Second, turn(3, write{"spec.replicas", "3", "flux"}, write{"spec.replicas", "5", "hpa"}), nil},
 		{"each another value, by two", "Deployment", time.Second, append(count(8, "spec.x", "a%d", "a"), count(8, "spec.x", "b%d", "b")...), nil},
 		{

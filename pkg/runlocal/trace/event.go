@@ -10,7 +10,7 @@
 // Its files: event.go has the events, lazy.go the parts of them that are computed on first use, json.go their JSON and
 // NDJSON, recorder.go the Recorder that numbers events and passes them to sinks, history.go a sink that keeps them,
 // summary.go one that counts, story.go one that makes steps of them, from cause to effect: of what a status tells
-// (storynews.go), merged where they are alike (storysteps.go).
+// (storynews.go), below what they react to (storyorigin.go), merged where they are alike (storysteps.go).
 package trace
 
 import (

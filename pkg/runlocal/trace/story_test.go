@@ -257,3 +257,27 @@ func TestStoryTimes(t *testing.T) {
 		t.Errorf("the Job at %s, its pod at %s, its node at %s", root.First(), job.First(), scheduler.First())
 	}
 }
+
+// TestReplicasOfAnyType: a custom resource may have something else than a number there, that cannot be compared by ==.
+func TestReplicasOfAnyType(t *testing.T) {
+	list := func(n int) trace.Change {
+		return *trace.ChangeFrom(func() []fields.Change {
+			return []fields.Change{{Path: "spec.replicas", Old: []any{int64(n)}, New: []any{int64(n + 1)}}}
+		})
+	}
+	story := trace.NewStory(false)
+	for n := range 4 {
+		id := trace.ReconcileID(n + 1)
+		change := list(n)
+		request := &trace.Request{
+			Verb: "update", Code: 200, Change: &change,
+			Object: trace.Object{Group: "example.com", Resource: "widgets", Kind: "Widget", Name: []string{"a", "b"}[n%2]},
+		}
+		story.Record(&trace.Event{Controller: "op", Key: "k", Reconcile: id, Detail: &trace.Start{}})
+		story.Record(&trace.Event{Controller: "op", Key: "k", Reconcile: id, Detail: request})
+		story.Record(&trace.Event{Controller: "op", Key: "k", Reconcile: id, Detail: &trace.End{Outcome: trace.Done}})
+	}
+	if steps := story.Take(); len(steps) != 1 || len(steps[0].Acts) != 2 {
+		t.Errorf("%d steps are told, want one with an act for each object", len(steps))
+	}
+}

@@ -167,7 +167,7 @@ func (a *Act) isLike(b *Act) bool {
 	sameChange := func(x, y fields.Change) bool { return x.Path == y.Path && fmt.Sprint(x.New) == fmt.Sprint(y.New) }
 	return a.Type == b.Type && a.Verb == b.Verb && a.Of.Group == b.Of.Group && a.Of.Resource == b.Of.Resource &&
 		a.Subresource == b.Subresource && a.Operation == b.Operation &&
-		a.Message == b.Message && slices.Equal(a.Replicas, b.Replicas) &&
+		a.Message == b.Message && fmt.Sprint(a.Replicas) == fmt.Sprint(b.Replicas) && // they may be lists
 		(a.Type != ActStatus || slices.EqualFunc(a.Changes, b.Changes, sameChange)) &&
 		(a.Replicas != nil || a.Type == ActStatus)
 }

@@ -79,7 +79,7 @@ type judged struct {
 
 // add implements sink.
 func (j judged) add(e *timeline.Entry) error {
-	j.o.summarizer.Add(e)
+	j.o.summarizer.Detect(e)
 	return j.sink.add(e)
 }
 
@@ -100,18 +100,18 @@ func (o *Options) isLive() bool { return slices.Contains(o.files, "-") }
 
 // timelineOptions returns the options of the timeline, and moves the recording to where it begins.
 func (o *Options) timelineOptions(recording replay.Recording) (timeline.Options, error) {
-	out := timeline.Options{Filter: o.narrow.filter, Existing: o.existing}
-	if o.summary {
-		out = o.summarizer.Options(o.narrow.filter)
+	filter := o.narrow.filter
+	if len(o.narrow.trees) > 0 {
+		filter.Tree = timeline.NewTree(o.narrow.trees)
+	}
+	var out timeline.Options
+	if o.summarizer != nil {
+		out = o.summarizer.Options(filter)
+	}
+	if !o.summary {
+		out = timeline.Options{Filter: filter, Existing: o.existing, Trace: out.Trace}
 	}
 	out.AllFields = o.allFields
-	if len(o.narrow.trees) > 0 {
-		out.Filter.Tree = timeline.NewTree(o.narrow.trees)
-	}
-	if o.summarizer != nil {
-		o.summarizer.Narrow(out.Filter)
-		out.Trace = o.summarizer.Trace
-	}
 	var info replay.Info
 	if !o.isLive() {
 		var err error
