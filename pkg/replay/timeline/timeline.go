@@ -246,7 +246,8 @@ func (t *Timeline) Streams() []replay.Stream {
 
 func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 	return &streamState{
-		Stream: s, events: isEventStream(s), heartbeats: findings.HasHeartbeats(schema.GroupKind{Group: s.Group, Kind: s.Kind}),
+		Stream: s, events: isEventStream(s),
+		heartbeats: findings.HasHeartbeats(schema.GroupKind{Group: s.Group, Kind: s.Kind}),
 		selected: slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
 }

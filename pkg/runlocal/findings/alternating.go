@@ -205,8 +205,8 @@ func (f *alternatingField) alternates(path string) bool {
 // number matches a number or a quantity, or none. Addresses and versions are neither.
 var number = regexp.MustCompile(`^(-?[0-9]+(\.[0-9]+)?[a-zA-Z]{0,2})?$`)
 
-// countsInStatus reports whether the field is one of a status that has only numbers: they go up and down while pods come
-// and go, whoever counts them.
+// countsInStatus reports whether the field is one of a status that has only numbers: they go up and down while pods
+// come and go, whoever counts them.
 func (f *alternatingField) countsInStatus(path string) bool {
 	if !strings.HasPrefix(path, "status.") {
 		return false

@@ -355,7 +355,8 @@ func rank(path string) int {
 
 // HasHeartbeats reports whether objects of a kind are written for their heartbeats: Nodes and Leases.
 func HasHeartbeats(kind schema.GroupKind) bool {
-	return kind == schema.GroupKind{Kind: "Node"} || kind == schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
+	return kind == schema.GroupKind{Kind: "Node"} ||
+		kind == schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
 }
 
 func hasHeartbeats(o Object) bool {
