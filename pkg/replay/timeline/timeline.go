@@ -248,7 +248,7 @@ func newStreamState(s *replay.Stream, filter *Filter) *streamState {
 	return &streamState{
 		Stream: s, events: isEventStream(s),
 		heartbeats: findings.HasHeartbeats(schema.GroupKind{Group: s.Group, Kind: s.Kind}),
-		selected: slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
+		selected:   slices.ContainsFunc(filter.Kinds, func(k string) bool { return matchesKind(k, s) }),
 	}
 }
 
