@@ -89,7 +89,7 @@ type Act struct {
 
 // NotTold counts what a Story has no step for.
 type NotTold struct {
-	// StatusWrites are writes of a status that only repeat what a step tells.
+	// StatusWrites are writes of a status that only repeat what a step tells, and of Leases.
 	StatusWrites int
 	// Idle are reconciles that wrote nothing, PutOff those of them that waited for a cache.
 	Idle, PutOff int
@@ -270,8 +270,8 @@ func (s *Story) request(e *Event, open *telling, r *Request) {
 			s.notTold.Repeated++
 			return
 		}
-	case r.Resource == "leases" && r.Verb != "create":
-		s.notTold.StatusWrites++ // it is renewed
+	case r.Resource == "leases":
+		s.notTold.StatusWrites++ // it is a heartbeat, of a node or a leader; the first comes at any time
 		return
 	case isOfStatus(r):
 		made, _ := s.made.Get(objectKey(r.Object, r.Namespace, r.Name))
