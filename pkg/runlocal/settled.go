@@ -63,6 +63,9 @@ type Pending struct {
 // State is what the controllers have to do at this moment.
 func (s *Session) State() tap.State { return s.tap.State() }
 
+// Watches returns the kinds whose watch events each controller handles: see tap.Tap.Watches.
+func (s *Session) Watches() map[string][]schema.GroupKind { return s.tap.Watches() }
+
 // Pending lists the keys that come back by themselves, soonest first.
 func (s *Session) Pending() []Pending { return pending(s.tap.State()) }
 

@@ -2,7 +2,7 @@
 // goroutines of it are left, and has the trace in its log if it fails.
 //
 // [Start] starts a session, [ApplyReady] has its controllers make objects ready, and [AssertQuiescent] finds those that
-// do not come to rest. What a session can do beside is in package runlocal, what its pods do in package nodes. The
+// do not come to rest; [MaxReconciles] bounds how often a controller may look. What a session can do beside is in package runlocal, what its pods do in package nodes. The
 // controllers under test are Kubernetes' own; others are clients, by the Config of the session.
 //
 // What Kubernetes' own code logs goes to klog: klog.SetLogger(logr.Discard()) in TestMain silences it, and not the
@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -93,8 +94,8 @@ func ApplyReady(t testing.TB, s *Session, namespace, manifests string) []runloca
 
 // AssertQuiescent fails the test if the controllers go on writing though nothing has happened that they would have to
 // act on, as two that undo each other's writes do: if the session does not settle within a minute, or if there are
-// writes within a second after that. Leases, which nodes renew, and Events do not count. Session.History must not be
-// nil.
+// writes within a second after that. Then it names what repeats without progress, as package findings finds it. Leases, which
+// nodes renew, and Events do not count. Session.History must not be nil.
 func AssertQuiescent(t testing.TB, s *Session) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)
@@ -110,10 +111,48 @@ func AssertQuiescent(t testing.TB, s *Session) {
 	}
 	switch written := s.writesAfter(began); {
 	case err != nil:
-		t.Errorf("the controllers have not settled: %v; meanwhile they wrote:\n%s", err, written)
+		t.Errorf("the controllers have not settled: %v; meanwhile they wrote:\n%s%s", err, written, s.findings())
 	case written != "":
-		t.Errorf("the controllers had settled, and go on writing:\n%s", written)
+		t.Errorf("the controllers had settled, and go on writing:\n%s%s", written, s.findings())
 	}
+}
+
+// MaxReconciles fails the test if a controller has reconciled more than n times since the session began, and lists the
+// keys of its queues. Session.History must not be nil.
+func MaxReconciles(t testing.TB, s *Session, controller string, n int) {
+	t.Helper()
+	total, keys := 0, map[string]int{}
+	for e := range s.History.All() {
+		if e.Type() == trace.TypeStart && e.Controller == controller {
+			total++
+			keys[e.Key]++
+		}
+	}
+	if total > n {
+		t.Errorf("%s has reconciled %d times, more than %d:\n%s", controller, total, n, countLines(keys))
+	}
+}
+
+// findings lists what repeated without progress in the session; empty if nothing did.
+func (s *Session) findings() string {
+	detector := findings.NewDetector(nil, nil)
+	for e := range s.History.All() {
+		detector.Record(&e)
+	}
+	var out strings.Builder
+	for _, f := range detector.Findings() {
+		fmt.Fprintf(&out, "\n%s: ", f.Type)
+		if f.Object != nil {
+			fmt.Fprintf(&out, "%s %s/%s by %s", f.Object.Kind, f.Object.Namespace, f.Object.Name,
+				strings.Join(f.Writers, " and "))
+		} else {
+			fmt.Fprintf(&out, "%s %s", f.Controller, strings.Join(f.Keys, ", "))
+		}
+		for _, a := range f.Fields {
+			fmt.Fprintf(&out, ", %s", a.Field)
+		}
+	}
+	return out.String()
 }
 
 // lastEvent returns the Seq of the newest event.
@@ -134,6 +173,11 @@ func (s *Session) writesAfter(seq uint64) string {
 			counts[fmt.Sprintf("%s of %s: %s %s %s", e.Controller, e.Key, r.Verb, r.Resource, name)]++
 		}
 	}
+	return countLines(counts)
+}
+
+// countLines lists what was counted, a line each.
+func countLines(counts map[string]int) string {
 	var lines []string
 	for _, line := range slices.Sorted(maps.Keys(counts)) {
 		lines = append(lines, fmt.Sprintf("%4d × %s", counts[line], line))

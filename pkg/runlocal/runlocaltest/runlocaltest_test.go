@@ -144,6 +144,19 @@ func TestQuiescent(t *testing.T) {
 	AssertQuiescent(t, started(t))
 }
 
+// TestMaxReconciles: the log of a test that fails has the keys.
+func TestMaxReconciles(t *testing.T) {
+	s := started(t)
+	MaxReconciles(t, s, "deployment", 1000)
+	MaxReconciles(t, s, "job", 0)
+	inner := &innerTest{TB: t}
+	MaxReconciles(inner, s, "deployment", 1)
+	if text := inner.text.String(); !inner.failed || !strings.Contains(text, " times, more than 1:\n") ||
+		!strings.Contains(text, " × default/web\n") {
+		t.Errorf("the log of a test with too many reconciles: %s", text)
+	}
+}
+
 // TestNotQuiescent: another writer undoes again and again what a controller has written.
 func TestNotQuiescent(t *testing.T) {
 	s := started(t)
@@ -169,5 +182,7 @@ func TestNotQuiescent(t *testing.T) {
 	<-fighting
 	if text := inner.text.String(); !inner.failed || !strings.Contains(text, "deployment of default/web: update replicasets default/web-") {
 		t.Errorf("two writers that undo each other's writes are quiet: %s", text)
+	} else if !strings.Contains(text, "loop: Deployment default/web by runlocaltest.test, spec.replicas") {
+		t.Errorf("the loop is not named: %s", text)
 	}
 }

@@ -28,7 +28,7 @@ var protobufMagic = []byte("k8s\x00")
 type answer struct {
 	body []byte
 	kind string
-	meta metav1.ObjectMeta // names, uid and versions only, which are cheap to decode
+	meta metav1.ObjectMeta // names, uid, versions and owners only, which are cheap to decode
 }
 
 var _ seenObject = (*answer)(nil)
@@ -72,13 +72,16 @@ func newAnswer(body []byte) *answer {
 	}
 	var head struct {
 		Kind     string
-		Metadata struct{ Name, GenerateName, Namespace, UID, ResourceVersion string }
+		Metadata struct {
+			Name, GenerateName, Namespace, UID, ResourceVersion string
+			OwnerReferences                                     []metav1.OwnerReference
+		}
 	}
 	if json.Unmarshal(body, &head) == nil {
 		m := head.Metadata
 		a.kind, a.meta.UID = head.Kind, types.UID(m.UID)
 		a.meta.Name, a.meta.Namespace, a.meta.ResourceVersion = m.Name, m.Namespace, m.ResourceVersion
-		a.meta.GenerateName = m.GenerateName
+		a.meta.GenerateName, a.meta.OwnerReferences = m.GenerateName, m.OwnerReferences
 	}
 	return a
 }
@@ -132,6 +135,17 @@ func (a *answer) metadata() (*metav1.PartialObjectMetadata, error) {
 }
 
 func (a *answer) version() uint64 { return snapshot.VersionNumber(a.meta.ResourceVersion) }
+
+// owner returns the name of the controller owner, or else of the first owner; empty if there is none.
+func (a *answer) owner() string {
+	if controller := metav1.GetControllerOfNoCopy(&a.meta); controller != nil {
+		return controller.Name
+	}
+	for _, owner := range a.meta.OwnerReferences {
+		return owner.Name
+	}
+	return ""
+}
 
 // created returns the fields of an object that was created, without the metadata and status that the server sets.
 func (a *answer) created() []fields.Change {

@@ -169,6 +169,21 @@ func (t *Tap) stateBy(of func(observedQueue, time.Time) QueueState) State {
 	return s
 }
 
+// Watches returns the kinds of which each controller has handlers of watch events, by its name, in no order.
+func (t *Tap) Watches() map[string][]schema.GroupKind {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string][]schema.GroupKind{}
+	for _, i := range t.informers {
+		for _, h := range i.handlers {
+			if kind := i.gvk.GroupKind(); h.controller != nil && !slices.Contains(out[h.controller.name], kind) {
+				out[h.controller.name] = append(out[h.controller.name], kind)
+			}
+		}
+	}
+	return out
+}
+
 // Delivered reports whether the handlers have handled all that the session's informers listed when they started, and
 // the controller has passed it on within itself, so that all that is left is in its queues. Informers that have not
 // synced do not count.

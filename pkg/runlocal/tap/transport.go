@@ -156,6 +156,7 @@ func (c *call) succeeded(a *answer) {
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
 	switch {
 	case r.Verb == "create":
+		r.Owner = a.owner()
 		r.Change = trace.ChangeFrom(func() []fields.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
 		before := c.before

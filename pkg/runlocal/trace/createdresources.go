@@ -26,7 +26,7 @@ func NewCreatedResources(ignored ...string) *CreatedResources {
 // Record implements Sink.
 func (c *CreatedResources) Record(e *Event) {
 	r, ok := e.Detail.(*Request)
-	if !ok || e.Reconcile == 0 || slices.Contains(c.ignored, e.Controller) || !r.createsObject() {
+	if !ok || e.Reconcile == 0 || slices.Contains(c.ignored, e.Controller) || !r.CreatesObject() {
 		return
 	}
 	c.mu.Lock()
@@ -34,9 +34,9 @@ func (c *CreatedResources) Record(e *Event) {
 	c.resources[schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}] = true
 }
 
-// createsObject reports whether the request created an object that a user may look for. Events are not, and reviews are
+// CreatesObject reports whether the request created an object that a user may look for. Events are not, and reviews are
 // answered without creating one.
-func (r *Request) createsObject() bool {
+func (r *Request) CreatesObject() bool {
 	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !r.isReview()
 }
 

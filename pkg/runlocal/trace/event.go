@@ -235,7 +235,8 @@ type Request struct {
 	GenerateName string `json:"generateName,omitempty"`
 	// User is who sent the request, if an audit log has it in the place of a session's trace; empty otherwise.
 	User string `json:"user,omitempty"`
-	// Owner is the name of the controller owner that the request gives to the object, if User is set; it may be empty.
+	// Owner is the name of the controller owner, or else of the first owner, of an object that the request created; if
+	// User is set, of the controller owner that any request gives. It is empty if there is none.
 	Owner string `json:"owner,omitempty"`
 	// Code is the HTTP status of the answer; 0 if there was none.
 	Code int `json:"code,omitempty"`

@@ -43,7 +43,7 @@ type Arrow struct {
 // WriteDot writes the graph in the DOT language of Graphviz. It returns the first error of w.
 func WriteDot(w io.Writer, d Graph) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "digraph owners {\n  rankdir=LR;")
+	fmt.Fprintln(out, "digraph {\n  rankdir=LR;")
 	fmt.Fprintln(out, `  node [shape=box, style=rounded, fontname="sans-serif"];`)
 	fmt.Fprintln(out, `  edge [fontname="sans-serif", fontsize=10];`)
 	for i, b := range d.Boxes {

@@ -69,7 +69,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 			"0 waits forever")
 	flags.BoolVar(&f.events, "events", false, "show the Events that controllers record")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
-	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line; graph shows which controllers watch, read and write "+
+		"what, and what of that stands out; dot and mermaid draw it")
 	cli.CompleteWords(cmd, "until", string(runlocal.GoalSettled)+"\tnothing is left to do",
 		string(runlocal.GoalReady)+"\tall objects of -f are ready")
 	f.completeOutput(cmd)
@@ -90,9 +91,9 @@ func (f *Flags) validate(args []string) error {
 	case f.session.Controllers == "":
 		return cli.WithHint(errors.New("run needs --controller, the controllers to run"),
 			"for example --controller deployment,replicaset, or --controller '*' for all")
-	case f.output != "" && f.output != "json":
+	case f.output != "" && f.output != "json" && f.graph() == "":
 		return cli.WithHint(cli.UnknownError("output format", f.output),
-			"json is known; without -o the output is for people")
+			"there are json, "+strings.Join(session.GraphFormats(), ", ")+"; without -o the output is for people")
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %s is negative", f.timeout)
 	case f.quiet && f.session.Verbosity > 0:

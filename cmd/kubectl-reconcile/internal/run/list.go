@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 )
@@ -227,6 +228,6 @@ func (f *Flags) completeOutput(cmd *cobra.Command) {
 		if f.list {
 			return listOutputs
 		}
-		return []string{"json"}
+		return append([]string{"json"}, session.GraphFormats()...)
 	})
 }

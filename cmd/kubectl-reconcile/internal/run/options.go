@@ -27,7 +27,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	progress, streams := cli.WithProgress(streams, !f.quiet && f.output == "")
 	o := &session.Options{
 		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events, Blocks: f.session.Blocks,
-		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", TraceFile: f.session.TraceFile,
+		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", Graph: f.graph(), TraceFile: f.session.TraceFile,
 		Telemetry: f.session.Telemetry.ToTelemetry(), Streams: streams, Progress: progress,
 		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
 	}
@@ -45,6 +45,14 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		return o, f.setSandbox(o, args)
 	}
 	return o, f.setCluster(o)
+}
+
+// graph returns the format of the graph of interactions; empty if none is to be shown.
+func (f *Flags) graph() session.GraphFormat {
+	if !slices.Contains(session.GraphFormats(), f.output) {
+		return ""
+	}
+	return session.GraphFormat(f.output)
 }
 
 // defaultNamespace is that of objects that name none.

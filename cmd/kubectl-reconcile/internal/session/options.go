@@ -51,6 +51,8 @@ type Options struct {
 	Findings Findings
 	// Quiet shows the summary only, JSON prints the trace and the summary as NDJSON.
 	Quiet, JSON bool
+	// Graph shows how the controllers interacted, in the place of the story; what else there is to say goes to stderr.
+	Graph GraphFormat
 	// TraceFile is the path of a file that gets the trace too; empty for none.
 	TraceFile string
 	// Record is a recording to write; nil for none.

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/interaction"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/serving"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -43,7 +44,9 @@ type Outputs struct {
 	failing *trace.FailingKeys
 	found   *findings.Detector
 	noted   map[findings.Type]int // how often noteFinding was called
-	sinks   []trace.Sink          // these and all others
+	// interactions is nil unless they are shown.
+	interactions *interaction.Recorder
+	sinks        []trace.Sink // these and all others
 
 	stdout   io.Writer // for people, or of NDJSON
 	notes    io.Writer // for remarks and the summary for people: stdout, but stderr if stdout has NDJSON
@@ -88,6 +91,14 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.buffer(recording)
 	}
 	out.buffer(out.found)
+	if o.JSON || o.Graph != "" {
+		out.interactions = interaction.NewRecorder()
+		out.buffer(out.interactions)
+	}
+	if o.Graph != "" {
+		out.stdout, out.notes = o.Streams.ErrOut, o.Streams.ErrOut
+		return out, nil
+	}
 	if o.JSON {
 		out.notes = o.Streams.ErrOut
 		if !o.Quiet {
@@ -100,17 +111,21 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.buffer(out.story)
 		return out, nil
 	}
-	author := runlocal.FieldManager
-	if o.onCluster() {
-		author = ""
-	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
-		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: author,
+		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: out.author(),
 		Starting: o.startingText(),
 	})
 	out.buffer(out.blocks)
 	return out, nil
+}
+
+// author is the field manager that is the user's: that of what is applied in the sandbox.
+func (out *Outputs) author() string {
+	if out.o.onCluster() {
+		return ""
+	}
+	return runlocal.FieldManager
 }
 
 // startingText names what works before the objects of a run in the sandbox are applied; empty if there is no such time.
@@ -290,12 +305,18 @@ func (out *Outputs) finish(ctx context.Context, r *result) error {
 // writeSummary writes the summary, as the last line of the NDJSON or for people.
 func (out *Outputs) writeSummary(r *result) error {
 	if !out.o.JSON {
-		return out.printSummary(r)
+		err := out.printSummary(r)
+		if err == nil && out.o.Graph != "" {
+			err = out.writeGraph(r)
+		}
+		return err
 	}
 	enc := json.NewEncoder(out.stdout)
 	enc.SetEscapeHTML(false)
 	doc := r.document(out.o.Writes.IsDryRun())
 	doc.Copy = out.copied
+	graph := out.interactions.Graph(r.watches)
+	doc.Interactions = &graph
 	if err := enc.Encode(doc); err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
 	}

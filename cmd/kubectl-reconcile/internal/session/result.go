@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/interaction"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -36,6 +37,8 @@ type result struct {
 	trace   recorded
 	objects runlocal.Readiness
 	pending []pendingKey
+	// watches are the kinds that each controller watched.
+	watches map[string][]schema.GroupKind
 }
 
 // recorded is what the sinks of a run have recorded.
@@ -89,6 +92,7 @@ func (o *Options) readFinalState(
 	for _, p := range session.Pending() {
 		r.pending = append(r.pending, pendingKey{p.Controller, p.Key, trace.Duration(p.Due.Sub(now)), p.Retry})
 	}
+	r.watches = session.Watches()
 	if len(applied) == 0 {
 		return nil
 	}
@@ -227,6 +231,8 @@ type summaryDocument struct {
 	Objects []objectDocument `json:"objects,omitempty"`
 	// Pending are the keys that were due later.
 	Pending []pendingKey `json:"pending,omitempty"`
+	// Interactions are who watched, read and wrote what.
+	Interactions *interaction.Graph `json:"interactions,omitempty"`
 	// Copy is the copy of a part of a cluster that the sandbox began with.
 	Copy *CopyDocument `json:"copy,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/v1alpha1/schematest"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/interaction"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -78,10 +79,11 @@ func TestSchemas(t *testing.T) {
 			"trace.Operation": schematest.Enum(trace.Add, trace.AddAfter, trace.AddRateLimited),
 			"trace.CauseType": schematest.Enum(trace.CauseWatch, trace.CauseRetry, trace.CauseTimer, trace.CauseReconcile,
 				trace.CauseOther),
-			"trace.Outcome": schematest.Enum(trace.Done, trace.Failed, trace.GaveUp, trace.Panicked),
-			"findings.Type": schematest.Enum(findings.Types()...),
-			"findings.Only": schematest.Enum(findings.OnlyOrder, findings.OnlyTimes, findings.OnlyOrderAndTimes),
-			"time.Time":     {"type": "string", "format": "date-time"},
+			"trace.Outcome":        schematest.Enum(trace.Done, trace.Failed, trace.GaveUp, trace.Panicked),
+			"findings.Type":        schematest.Enum(findings.Types()...),
+			"findings.Only":        schematest.Enum(findings.OnlyOrder, findings.OnlyTimes, findings.OnlyOrderAndTimes),
+			"interaction.LintType": schematest.Enum(interaction.LintTypes()...),
+			"time.Time":            {"type": "string", "format": "date-time"},
 		},
 		As: map[string]any{"trace.Change": []fields.Change{}, "trace.Manager": ""},
 		Fields: map[string]schematest.Schema{
@@ -109,7 +111,7 @@ func TestSchemas(t *testing.T) {
 				runlocal.OutcomeFailed),
 		},
 		Sources: []string{
-			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "runlocal/findings",
+			".", pkg + "runlocal/trace", pkg + "runlocal/seed", pkg + "runlocal/findings", pkg + "runlocal/interaction",
 			pkg + "inspect/fields", pkg + "inspect/cluster",
 		},
 	}

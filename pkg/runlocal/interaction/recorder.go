@@ -1,0 +1,297 @@
+package interaction
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Recorder is a sink of a trace that makes a Graph of it. Its memory is bounded but for the numbers of controllers,
+// kinds and fields. All its methods may be called concurrently.
+type Recorder struct {
+	mu          sync.Mutex // guards all below
+	controllers map[string]*node
+	open        recent.Map[trace.ReconcileID, *running]
+	// writers are who wrote a field last; contested are the fields that another has written next.
+	writers   recent.Map[fieldOfObject, string]
+	contested map[fieldOfKind]*Lint
+}
+
+var _ trace.Sink = (*Recorder)(nil)
+
+// node is what is known of a controller.
+type node struct {
+	reconciles int
+	watched    map[Kind]*watched
+	requests   map[requestSort]*Requests
+	own        map[Kind]*Lint
+	unowned    map[Kind]int
+}
+
+type watched struct {
+	reconciles int
+	by         map[Writer]int
+}
+
+// requestSort is what requests have in common that are counted as one.
+type requestSort struct {
+	of                Kind
+	subresource, verb string
+}
+
+// running is a reconcile that has not ended.
+type running struct {
+	ownOnly bool // it followed nothing but writes of its controller, the first of own
+	own     Kind
+}
+
+type fieldOfObject struct {
+	of                     Kind
+	namespace, name, field string
+}
+
+type fieldOfKind struct {
+	of    Kind
+	field string
+}
+
+// NewRecorder returns a Recorder that has seen nothing.
+func NewRecorder() *Recorder {
+	return &Recorder{controllers: map[string]*node{}, contested: map[fieldOfKind]*Lint{}}
+}
+
+// Record implements trace.Sink.
+func (r *Recorder) Record(e *trace.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch d := e.Detail.(type) {
+	case *trace.Watch:
+		if d.Event == trace.Modified {
+			writer := d.Writer
+			if d.WrittenBy == 0 {
+				writer = d.Manager.Name()
+			}
+			r.wrote(&d.Object, writer, d.Change.Fields())
+		}
+	case *trace.Start:
+		r.start(e, d)
+	case *trace.Request:
+		if e.Controller != "" {
+			r.request(e, d)
+		}
+	case *trace.End:
+		r.end(e, d)
+	}
+}
+
+func (r *Recorder) node(controller string) *node {
+	n := r.controllers[controller]
+	if n == nil {
+		n = &node{
+			watched: map[Kind]*watched{}, requests: map[requestSort]*Requests{}, own: map[Kind]*Lint{}, unowned: map[Kind]int{},
+		}
+		r.controllers[controller] = n
+	}
+	return n
+}
+
+// kindOf returns the kind of an object in a trace.
+func kindOf(o *trace.Object) Kind { return Kind{Group: o.Group, Kind: cmp.Or(o.Kind, o.Resource)} }
+
+// start counts a reconcile by what led to it.
+func (r *Recorder) start(e *trace.Event, start *trace.Start) {
+	n := r.node(e.Controller)
+	n.reconciles++
+	run := &running{ownOnly: len(start.Causes) > 0 && start.MoreCauses == 0}
+	seen := map[Kind]map[Writer]bool{}
+	for i := range start.Causes {
+		w := start.Causes[i].Watch
+		if start.Causes[i].Type != trace.CauseWatch || w == nil || w.Event == trace.Resync {
+			run.ownOnly = false
+			continue
+		}
+		kind, by := kindOf(&w.Object), Writer{Name: w.Writer}
+		if w.WrittenBy == 0 {
+			by = Writer{Name: w.Manager.Name(), Outside: w.Manager.Name() != ""}
+		}
+		run.ownOnly = run.ownOnly && by.Name == e.Controller && !by.Outside
+		if run.own.Kind == "" {
+			run.own = kind
+		}
+		if seen[kind] == nil {
+			seen[kind] = map[Writer]bool{}
+		}
+		seen[kind][by] = true
+	}
+	for kind, writers := range seen {
+		w := n.watched[kind]
+		if w == nil {
+			w = &watched{by: map[Writer]int{}}
+			n.watched[kind] = w
+		}
+		w.reconciles++
+		for by := range writers {
+			w.by[by]++
+		}
+	}
+	r.open.Put(e.Reconcile, run)
+}
+
+func (r *Recorder) end(e *trace.Event, end *trace.End) {
+	run, ok := r.open.Get(e.Reconcile)
+	r.open.Delete(e.Reconcile)
+	if !ok || !run.ownOnly {
+		return
+	}
+	n := r.node(e.Controller)
+	if n.own[run.own] == nil {
+		n.own[run.own] = &Lint{Type: OwnWrites, Controller: e.Controller, Of: &run.own}
+	}
+	n.own[run.own].Count++
+	if end.Writes+end.Refused == 0 {
+		n.own[run.own].Idle++
+	}
+}
+
+// request counts a request.
+func (r *Recorder) request(e *trace.Event, q *trace.Request) {
+	if q.Verb == "watch" || q.Recorded != nil || q.Version == "" { // without one it is a path, as of discovery
+		return
+	}
+	n := r.node(e.Controller)
+	key := requestSort{kindOf(&q.Object), q.Subresource, q.Verb}
+	all := n.requests[key]
+	if all == nil {
+		all = &Requests{Kind: key.of, Subresource: q.Subresource, Verb: q.Verb}
+		n.requests[key] = all
+	}
+	switch {
+	case q.IsConflict():
+		all.Conflicts++
+		return
+	case q.Failed():
+		all.Refused++
+		return
+	}
+	all.Requests++
+	switch {
+	case q.CreatesObject():
+		r.wrote(&q.Object, e.Controller, q.Change.Fields())
+		if q.Owner == "" {
+			n.unowned[key.of]++
+		}
+	case q.IsWrite():
+		for _, c := range q.Change.Fields() {
+			field := outline(c.Path)
+			if field == generation {
+				continue
+			}
+			if i, known := slices.BinarySearch(all.Fields, field); !known {
+				all.Fields = slices.Insert(all.Fields, i, field)
+			}
+		}
+	}
+}
+
+// generation is the path of a field that the server sets.
+const generation = "metadata.generation"
+
+// outline returns a path without what is below its second name, or is an entry of a list or a map.
+func outline(path string) string {
+	path, _, _ = strings.Cut(path, "[")
+	if names := strings.SplitN(path, ".", 3); len(names) == 3 {
+		return names[0] + "." + names[1]
+	}
+	return path
+}
+
+// wrote notes who has written the fields of an object.
+func (r *Recorder) wrote(o *trace.Object, writer string, changes []fields.Change) {
+	kind := kindOf(o)
+	if writer == "" {
+		return
+	}
+	hasHeartbeats := findings.HasHeartbeats(schema.GroupKind(kind))
+	for _, c := range changes {
+		if c.Path == generation || findings.IsHeartbeat(c.Path) ||
+			hasHeartbeats && strings.HasPrefix(c.Path, "status") {
+			continue
+		}
+		key := fieldOfObject{kind, o.Namespace, o.Name, c.Path}
+		last, known := r.writers.Get(key)
+		r.writers.Put(key, writer)
+		if !known || last == writer {
+			continue
+		}
+		field := fieldOfKind{kind, c.Path}
+		if r.contested[field] == nil {
+			r.contested[field] = &Lint{
+				Type: SeveralWriters, Of: &kind, Field: c.Path, Example: strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
+			}
+		}
+		lint := r.contested[field]
+		lint.Count++
+		lint.Writers = findings.AddName(findings.AddName(lint.Writers, last), writer)
+	}
+}
+
+// Graph returns the graph of what was recorded so far. watches are the kinds whose events each controller handles, by
+// its name; nil if that is not known, then the graph has those of which events came, and no lints of reads.
+func (r *Recorder) Graph(watches map[string][]schema.GroupKind) Graph {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, kinds := range watches {
+		for _, k := range kinds {
+			if n := r.node(name); n.watched[Kind(k)] == nil {
+				n.watched[Kind(k)] = &watched{}
+			}
+		}
+	}
+	out := Graph{Controllers: []Controller{}}
+	for _, name := range slices.Sorted(maps.Keys(r.controllers)) {
+		n := r.controllers[name]
+		c := Controller{Name: name, Reconciles: n.reconciles}
+		for _, kind := range slices.SortedFunc(maps.Keys(n.watched), compareKinds) {
+			c.Watches = append(c.Watches, n.watched[kind].list(kind))
+		}
+		for _, q := range n.requests {
+			one := *q
+			one.Fields = slices.Clone(q.Fields)
+			if isRead := q.Verb == "get" || q.Verb == "list"; isRead {
+				c.Reads = append(c.Reads, one)
+			} else {
+				c.Writes = append(c.Writes, one)
+			}
+		}
+		slices.SortFunc(c.Reads, compareRequests)
+		slices.SortFunc(c.Writes, compareRequests)
+		out.Controllers = append(out.Controllers, c)
+	}
+	out.Lints = r.lints(out.Controllers, watches != nil)
+	return out
+}
+
+func (w *watched) list(kind Kind) Watched {
+	out := Watched{Kind: kind, Reconciles: w.reconciles}
+	for by, n := range w.by {
+		by.Reconciles = n
+		out.By = append(out.By, by)
+	}
+	slices.SortFunc(out.By, func(a, b Writer) int {
+		return cmp.Or(cmp.Compare(b.Reconciles, a.Reconciles), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func compareRequests(a, b Requests) int {
+	return cmp.Or(compareKinds(a.Kind, b.Kind), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Verb, b.Verb))
+}
