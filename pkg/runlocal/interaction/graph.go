@@ -89,8 +89,8 @@ const (
 	SeveralWriters LintType = "several-writers"
 	// Cycle are controllers that make each other reconcile. It ends when one of them has nothing to write.
 	Cycle LintType = "cycle"
-	// OwnWrites are reconciles that followed nothing but what the controller itself had written of a kind, or of several
-	// of which it is the first.
+	// OwnWrites are reconciles that followed nothing but what the controller itself had written of a kind, or of
+	// several of which it is the first.
 	OwnWrites LintType = "own-writes"
 	// UnwatchedRead is a kind that a controller reads and does not watch: it does not learn of later changes.
 	UnwatchedRead LintType = "unwatched-read"

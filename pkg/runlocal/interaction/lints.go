@@ -106,7 +106,8 @@ func addEdge(edges []edge, added edge) []edge {
 	return append(edges, added)
 }
 
-// shortest returns the shortest cycle that begins with an edge, turned so that its first controller comes first by name.
+// shortest returns the shortest cycle that begins with an edge, turned so that its first controller comes first by
+// name.
 func shortest(edges map[string][]edge, from string, first edge) (Lint, bool) {
 	type visit struct {
 		at   string
@@ -121,8 +122,8 @@ func shortest(edges map[string][]edge, from string, first edge) (Lint, bool) {
 		for _, e := range edges[v.at] {
 			next := visit{e.to, append(slices.Clone(v.path), Step{v.at, e.wrote}), min(v.n, e.count)}
 			if e.to == from {
-				least := slices.MinFunc(next.path, func(a, b Step) int { return cmp.Compare(a.Controller, b.Controller) })
-				i := slices.Index(next.path, least)
+				byName := func(a, b Step) int { return cmp.Compare(a.Controller, b.Controller) }
+				i := slices.Index(next.path, slices.MinFunc(next.path, byName))
 				return Lint{
 					Type: Cycle, Path: append(slices.Clone(next.path[i:]), next.path[:i]...), Count: next.n,
 				}, true

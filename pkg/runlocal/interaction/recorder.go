@@ -97,7 +97,8 @@ func (r *Recorder) node(controller string) *node {
 	n := r.controllers[controller]
 	if n == nil {
 		n = &node{
-			watched: map[Kind]*watched{}, requests: map[requestSort]*Requests{}, own: map[Kind]*Lint{}, unowned: map[Kind]int{},
+			watched: map[Kind]*watched{}, requests: map[requestSort]*Requests{},
+			own: map[Kind]*Lint{}, unowned: map[Kind]int{},
 		}
 		r.controllers[controller] = n
 	}
@@ -235,7 +236,8 @@ func (r *Recorder) wrote(o *trace.Object, writer string, changes []fields.Change
 		field := fieldOfKind{kind, c.Path}
 		if r.contested[field] == nil {
 			r.contested[field] = &Lint{
-				Type: SeveralWriters, Of: &kind, Field: c.Path, Example: strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
+				Type: SeveralWriters, Of: &kind, Field: c.Path,
+				Example: strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
 			}
 		}
 		lint := r.contested[field]

@@ -2,8 +2,9 @@
 // goroutines of it are left, and has the trace in its log if it fails.
 //
 // [Start] starts a session, [ApplyReady] has its controllers make objects ready, and [AssertQuiescent] finds those that
-// do not come to rest; [MaxReconciles] bounds how often a controller may look. What a session can do beside is in package runlocal, what its pods do in package nodes. The
-// controllers under test are Kubernetes' own; others are clients, by the Config of the session.
+// do not come to rest; [MaxReconciles] bounds how often a controller may reconcile. What a session can do beside is in
+// package runlocal, what its pods do in package nodes. The controllers under test are Kubernetes' own; others are
+// clients, by the Config of the session.
 //
 // What Kubernetes' own code logs goes to klog: klog.SetLogger(logr.Discard()) in TestMain silences it, and not the
 // trace.
@@ -94,8 +95,8 @@ func ApplyReady(t testing.TB, s *Session, namespace, manifests string) []runloca
 
 // AssertQuiescent fails the test if the controllers go on writing though nothing has happened that they would have to
 // act on, as two that undo each other's writes do: if the session does not settle within a minute, or if there are
-// writes within a second after that. Then it names what repeats without progress, as package findings finds it. Leases, which
-// nodes renew, and Events do not count. Session.History must not be nil.
+// writes within a second after that. Then it names what repeats without progress, as package findings finds it.
+// Leases, which nodes renew, and Events do not count. Session.History must not be nil.
 func AssertQuiescent(t testing.TB, s *Session) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleTimeout)

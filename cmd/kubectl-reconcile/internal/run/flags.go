@@ -69,8 +69,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 			"0 waits forever")
 	flags.BoolVar(&f.events, "events", false, "show the Events that controllers record")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
-	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line; graph shows which controllers watch, read and write "+
-		"what, and what of that stands out; dot and mermaid draw it")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: json writes the trace, one event a line; "+
+		"graph shows which controllers watch, read and write what, and what of that stands out; "+
+		"dot and mermaid draw it")
 	cli.CompleteWords(cmd, "until", string(runlocal.GoalSettled)+"\tnothing is left to do",
 		string(runlocal.GoalReady)+"\tall objects of -f are ready")
 	f.completeOutput(cmd)
