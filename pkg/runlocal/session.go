@@ -167,7 +167,7 @@ func (s *Session) start(life, running context.Context, o Options) error {
 	if o.Copy != nil {
 		s.beginWith(&o)
 	}
-	o.API.OnCommit, o.API.Components = s.tap.Committed, s.components(o)
+	o.API.OnCommit, o.API.Components, o.API.Observe = s.tap.Committed, s.components(o), s.tap.Handler
 	if o.API.Metrics == nil && (o.Metrics || autoscales(o.Controllers)) {
 		s.meter = nodes.NewMeter(nil)
 		o.API.Metrics = s.meter

@@ -273,7 +273,11 @@ func (s *Server) background(a *assembly) {
 		s.tasks.Go(func() { a.accounts.run(s.ctx) })
 	}
 	if s.listener != nil {
-		s.listener.Serve(s.ctx, s.generic.Handler)
+		var handler http.Handler = s.generic.Handler
+		if observe := a.options.Observe; observe != nil {
+			handler = observe(handler)
+		}
+		s.listener.Serve(s.ctx, handler)
 	}
 }
 

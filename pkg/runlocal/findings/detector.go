@@ -131,6 +131,8 @@ func (d *Detector) Record(e *trace.Event) {
 		d.start(e, detail)
 	case *trace.Request:
 		d.request(e, detail)
+	case *trace.ClientRequest:
+		d.request(&trace.Event{Time: e.Time, Controller: detail.Program}, &detail.Request)
 	case *trace.End:
 		d.end(e, detail)
 	}

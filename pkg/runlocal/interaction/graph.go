@@ -21,10 +21,12 @@ type Graph struct {
 	Lints []Lint `json:"lints,omitempty"`
 }
 
-// Controller is what one controller did.
+// Controller is what one controller did, or a program outside of the session that sent requests to its API server.
 type Controller struct {
-	Name       string `json:"name"`
-	Reconciles int    `json:"reconciles"`
+	Name string `json:"name"`
+	// Program is true for a program outside of the session, whose reconciles are not known.
+	Program    bool `json:"program,omitempty"`
+	Reconciles int  `json:"reconciles"`
 	// Watches are the kinds whose watch events it handles, sorted by kind.
 	Watches []Watched `json:"watches,omitempty"`
 	// Reads are its requests to read, and Writes those to write, without those of API Events. What it reads from the

@@ -137,6 +137,32 @@ func TestGraph(t *testing.T) {
 	}
 }
 
+// TestPrograms: what a program outside does is known by its requests. A person with kubectl is no program to judge.
+func TestPrograms(t *testing.T) {
+	r := &run{Recorder: interaction.NewRecorder()}
+	for _, program := range []string{"kubectl", "manager"} {
+		for _, q := range []trace.Request{
+			{Verb: "watch", Object: web, Code: 200}, {Verb: "list", Object: web, Code: 200},
+			{Verb: "list", Object: webRS, Code: 200}, *update(web, "", "spec.replicas"),
+		} {
+			r.Record(&trace.Event{Detail: &trace.ClientRequest{Program: program, Request: q}})
+		}
+	}
+	want := interaction.Controller{
+		Name: "manager", Program: true, Watches: []interaction.Watched{{Kind: deployments}},
+		Reads:  []interaction.Requests{{Kind: deployments, Verb: "list", Requests: 1}, {Kind: replicasets, Verb: "list", Requests: 1}},
+		Writes: []interaction.Requests{{Kind: deployments, Verb: "update", Requests: 1, Fields: []string{"spec.replicas"}}},
+	}
+	got := r.Graph(nil)
+	if diff := cmp.Diff(want, got.Controllers[1]); diff != "" {
+		t.Errorf("program (-want +got):\n%s", diff)
+	}
+	lints := []interaction.Lint{{Type: interaction.UnwatchedRead, Controller: "manager", Of: &replicasets, Count: 1}}
+	if diff := cmp.Diff(lints, got.Lints); diff != "" {
+		t.Errorf("lints (-want +got):\n%s", diff)
+	}
+}
+
 // TestCycles: the shortest cycle through each edge, once, and none where all goes one way.
 func TestCycles(t *testing.T) {
 	for _, row := range []struct {

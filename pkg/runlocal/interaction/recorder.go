@@ -30,6 +30,7 @@ var _ trace.Sink = (*Recorder)(nil)
 
 // node is what is known of a controller.
 type node struct {
+	program    bool
 	reconciles int
 	watched    map[Kind]*watched
 	requests   map[requestSort]*Requests
@@ -88,9 +89,21 @@ func (r *Recorder) Record(e *trace.Event) {
 		if e.Controller != "" {
 			r.request(e, d)
 		}
+	case *trace.ClientRequest:
+		r.clientRequest(e, d)
 	case *trace.End:
 		r.end(e, d)
 	}
+}
+
+// clientRequest counts a request of a program outside. What it watches is known by its requests.
+func (r *Recorder) clientRequest(e *trace.Event, d *trace.ClientRequest) {
+	n := r.node(d.Program)
+	n.program = true
+	if kind := kindOf(&d.Object); d.Verb == "watch" && n.watched[kind] == nil && !d.Failed() {
+		n.watched[kind] = &watched{}
+	}
+	r.request(&trace.Event{Time: e.Time, Controller: d.Program}, &d.Request)
 }
 
 func (r *Recorder) node(controller string) *node {
@@ -261,7 +274,7 @@ func (r *Recorder) Graph(watches map[string][]schema.GroupKind) Graph {
 	out := Graph{Controllers: []Controller{}}
 	for _, name := range slices.Sorted(maps.Keys(r.controllers)) {
 		n := r.controllers[name]
-		c := Controller{Name: name, Reconciles: n.reconciles}
+		c := Controller{Name: name, Program: n.program, Reconciles: n.reconciles}
 		for _, kind := range slices.SortedFunc(maps.Keys(n.watched), compareKinds) {
 			c.Watches = append(c.Watches, n.watched[kind].list(kind))
 		}

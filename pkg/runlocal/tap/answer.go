@@ -98,6 +98,18 @@ func (a *answer) status() (reason, message string) {
 	return "", truncate(string(a.body))
 }
 
+// refusedName returns the name of the object that an error is about; empty if it has none.
+func (a *answer) refusedName() string {
+	if a.kind == "Status" {
+		if obj, err := a.object(); err == nil {
+			if s, ok := obj.(*metav1.Status); ok && s.Details != nil {
+				return s.Details.Name
+			}
+		}
+	}
+	return ""
+}
+
 // partialMetadataKind is the kind of an answer to a request for metadata only.
 const partialMetadataKind = "PartialObjectMetadata"
 

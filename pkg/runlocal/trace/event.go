@@ -9,8 +9,9 @@
 //
 // Its files: event.go has the events, lazy.go the parts of them that are computed on first use, json.go their JSON and
 // NDJSON, recorder.go the Recorder that numbers events and passes them to sinks, history.go a sink that keeps them,
-// summary.go one that counts, story.go one that makes steps of them, from cause to effect: of what a status tells
-// (storynews.go), below what they react to (storyorigin.go), merged where they are alike (storysteps.go).
+// summary.go one that counts, clientrequest.go the requests of programs outside of the session and what counts them,
+// story.go one that makes steps of them, from cause to effect: of what a status tells (storynews.go), below what they
+// react to (storyorigin.go), merged where they are alike (storysteps.go).
 package trace
 
 import (
@@ -34,13 +35,14 @@ type Type string
 
 // The types of events, each with the Detail of the same name.
 const (
-	TypeWatch   Type = "watch"
-	TypeEnqueue Type = "enqueue"
-	TypeStart   Type = "start"
-	TypeLog     Type = "log"
-	TypeRequest Type = "request"
-	TypeEnd     Type = "end"
-	TypeDropped Type = "dropped"
+	TypeWatch         Type = "watch"
+	TypeEnqueue       Type = "enqueue"
+	TypeStart         Type = "start"
+	TypeLog           Type = "log"
+	TypeRequest       Type = "request"
+	TypeEnd           Type = "end"
+	TypeDropped       Type = "dropped"
+	TypeClientRequest Type = "clientRequest"
 )
 
 // Event is something that happened in a session. It is immutable once it was emitted.
@@ -67,7 +69,8 @@ func (e *Event) Type() Type {
 	return e.Detail.Type()
 }
 
-// Detail is what an event of one type holds: *Watch, *Enqueue, *Start, *Log, *Request, *End or *Dropped.
+// Detail is what an event of one type holds: *Watch, *Enqueue, *Start, *Log, *Request, *End, *Dropped or
+// *ClientRequest.
 type Detail interface {
 	Type() Type
 }

@@ -187,6 +187,8 @@ func newDetail(t Type) Detail {
 		return &End{}
 	case TypeDropped:
 		return &Dropped{}
+	case TypeClientRequest:
+		return &ClientRequest{}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -221,11 +222,22 @@ func (s *Story) Record(e *Event) {
 		if d.IsWrite() && d.Recorded == nil {
 			s.request(e, open, d)
 		}
+	case *ClientRequest:
+		s.clientRequest(e, d)
 	case *End:
 		if open != nil {
 			s.end(e, open, d)
 			delete(s.open, e.Reconcile)
 		}
+	}
+}
+
+// clientRequest tells of a request of a program outside that was refused. What it wrote is told by the watch events
+// that follow.
+func (s *Story) clientRequest(e *Event, d *ClientRequest) {
+	isMissing := !d.IsWrite() && d.Code == http.StatusNotFound
+	if d.Failed() && d.Recorded == nil && !isMissing {
+		s.request(&Event{Time: e.Time, Controller: d.Program, Key: d.Namespace + "/" + d.Name}, nil, &d.Request)
 	}
 }
 

@@ -40,7 +40,11 @@ func Interactions(w io.Writer, g interaction.Graph, o InteractionOptions) error 
 			idle = append(idle, c.Name)
 			continue
 		}
-		fmt.Fprintf(&text, "%s  %s\n", o.Palette.Strong(Escape(c.Name)), counted(c.Reconciles, "reconcile"))
+		what := counted(c.Reconciles, "reconcile")
+		if c.Program {
+			what = "a program outside"
+		}
+		fmt.Fprintf(&text, "%s  %s\n", o.Palette.Strong(Escape(c.Name)), what)
 		for _, line := range slices.Concat(
 			t.watches(c), t.requests("reads", c.Reads), t.requests("writes", c.Writes)) {
 			fmt.Fprintln(&text, Wrap("  "+Escape(line), o.Width, "           "))
@@ -131,7 +135,11 @@ func (t *interactions) watches(c *interaction.Controller) []string {
 			strings.Join(by, ", ")))
 	}
 	if silent != nil {
-		lines = append(lines, strings.Join(silent, ", ")+": no reconcile")
+		line := strings.Join(silent, ", ")
+		if !c.Program {
+			line += ": no reconcile"
+		}
+		lines = append(lines, line)
 	}
 	return labelled("watches", lines)
 }

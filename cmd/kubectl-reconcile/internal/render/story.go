@@ -128,9 +128,9 @@ func (t *storyTable) text(a *trace.Act) string {
 	objects := t.objects(a)
 	switch {
 	case a.Type == trace.ActFailed:
-		return "fails for " + objects + ": " + Escape(TrimAPIError(a.Message)) + times(a)
+		return "fails for " + objects + ": " + message(a) + times(a)
 	case a.Type == trace.ActRefused:
-		return "cannot " + a.Verb + " " + objects + ": " + Escape(TrimAPIError(a.Message)) + times(a)
+		return "cannot " + a.Verb + " " + objects + ": " + message(a) + times(a)
 	case a.Type == trace.ActStatus && a.Of.Kind == "Pod":
 		return objects + "  " + podNews(a.Changes)
 	case a.Type == trace.ActStatus:
@@ -221,8 +221,13 @@ func (t *storyTable) objects(a *trace.Act) string {
 	case len(names) > 1:
 		return fmt.Sprintf("%d %s %s", len(names), plural(Escape(kind)), text)
 	}
-	return Escape(kind) + " " + text
+	return strings.TrimSpace(Escape(kind) + " " + text)
 }
+
+// maxMessage bounds what is shown of a message: some contain whole objects.
+const maxMessage = 300
+
+func message(a *trace.Act) string { return Escape(Cut(TrimAPIError(a.Message), maxMessage)) }
 
 // plural is the plural of a kind.
 func plural(kind string) string {

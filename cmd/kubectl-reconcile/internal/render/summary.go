@@ -117,6 +117,27 @@ func WriteCountTable(w io.Writer, verbTitle string, writes []WriteCountRow, o Ta
 	return section(w, columns, rows, o)
 }
 
+// ProgramTable writes an empty line and the requests of each program outside of the session; nothing if there are none.
+func ProgramTable(w io.Writer, programs []trace.ProgramSummary, o TableOptions) error {
+	if len(programs) == 0 {
+		return nil
+	}
+	columns := []Column{
+		{Title: "PROGRAM", Truncatable: true}, {Title: "GETS"}, {Title: "LISTS"}, {Title: "WATCHES"}, {Title: "WRITES"},
+		{Title: "EVENTS", DropOrder: 3}, {Title: "CONFLICTS"}, {Title: "REFUSED"},
+		{Title: "P50", Optional: true, DropOrder: 1}, {Title: "P99", Optional: true, DropOrder: 2},
+	}
+	var rows [][]Cell
+	for _, p := range programs {
+		row := []Cell{{Text: p.Program}}
+		for _, n := range []int{p.Gets, p.Lists, p.Watches, p.Writes, p.Events, p.Conflicts, p.Refused} {
+			row = append(row, Cell{Text: strconv.Itoa(n)})
+		}
+		rows = append(rows, append(row, Cell{Text: FormatDuration(p.P50)}, Cell{Text: FormatDuration(p.P99)}))
+	}
+	return section(w, columns, rows, o)
+}
+
 // ObjectRow is a row of ObjectTable.
 type ObjectRow struct {
 	Namespace, Name string

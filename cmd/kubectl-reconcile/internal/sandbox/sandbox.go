@@ -50,6 +50,7 @@ type Flags struct {
 	enable        []string
 	disable       []string
 	events        bool
+	output        string
 	manifests     *connect.ManifestFlags
 }
 
@@ -101,6 +102,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.disable, "disable-admission-plugins", nil, "admission plugins not to run")
 	flags.BoolVar(&f.events, "events", false, "with -v, show the Events that controllers record")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "with --from-cluster, copy all namespaces")
+	flags.StringVarP(&f.output, "output", "o", "", "graph shows at the end which controllers and programs "+
+		"watch, read and write what, and what of that stands out")
+	cli.CompleteWords(cmd, "output", string(session.GraphText))
 	f.cluster.AddConnectionFlags(cmd, func(set *pflag.FlagSet) {
 		set.Lookup("namespace").Usage = "namespace of the objects of -f that name none, created if it does not " +
 			"exist; with --from-cluster, the one to copy, by default that of the context"
@@ -115,6 +119,9 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*session.Options, error) {
 	if err := errors.Join(f.session.Validate(), f.validateCopy(args)); err != nil {
 		return nil, err
+	}
+	if f.output != "" && f.output != string(session.GraphText) {
+		return nil, cli.WithHint(cli.UnknownError("output format", f.output), "graph is known")
 	}
 	sandbox, err := f.session.SandboxOptions()
 	if err != nil {
@@ -148,6 +155,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"),
 		Events: f.events, Blocks: f.session.Blocks,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
+		Graph:     session.GraphFormat(f.output),
 		Record:    record,
 		Findings:  found,
 		Telemetry: f.session.Telemetry.ToTelemetry(),

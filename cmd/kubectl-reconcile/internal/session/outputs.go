@@ -38,12 +38,13 @@ type Outputs struct {
 	o *Options
 
 	// Sinks that the summary is made of.
-	summary *trace.Summary
-	created *trace.CreatedResources
-	writes  *trace.WriteCounts
-	failing *trace.FailingKeys
-	found   *findings.Detector
-	noted   map[findings.Type]int // how often noteFinding was called
+	summary  *trace.Summary
+	programs *trace.Programs
+	created  *trace.CreatedResources
+	writes   *trace.WriteCounts
+	failing  *trace.FailingKeys
+	found    *findings.Detector
+	noted    map[findings.Type]int // how often noteFinding was called
 	// interactions is nil unless they are shown.
 	interactions *interaction.Recorder
 	sinks        []trace.Sink // these and all others
@@ -65,11 +66,11 @@ type Outputs struct {
 // openOutputs opens all outputs. fail ends the run when one of them fails later.
 func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	out := &Outputs{
-		o: o, summary: trace.NewSummary(), created: trace.NewCreatedResources(perNamespace...),
-		writes: trace.NewWriteCounts(), failing: trace.NewFailingKeys(),
+		o: o, summary: trace.NewSummary(), programs: trace.NewPrograms(),
+		created: trace.NewCreatedResources(perNamespace...), writes: trace.NewWriteCounts(), failing: trace.NewFailingKeys(),
 		stdout: o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, fail: fail,
 	}
-	out.sinks = append(out.sinks, out.summary, out.created, out.failing)
+	out.sinks = append(out.sinks, out.summary, out.programs, out.created, out.failing)
 	out.found = findings.NewDetector(o.Findings.Limits, out.noteFinding)
 	if o.onCluster() {
 		out.sinks = append(out.sinks, out.writes)
@@ -95,7 +96,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.interactions = interaction.NewRecorder()
 		out.buffer(out.interactions)
 	}
-	if o.Graph != "" {
+	if o.Graph != "" && o.Serve == nil {
 		out.stdout, out.notes = o.Streams.ErrOut, o.Streams.ErrOut
 		return out, nil
 	}
@@ -277,8 +278,8 @@ func (out *Outputs) flush(ctx context.Context) error {
 
 // recorded returns what the sinks have recorded for the summary.
 func (out *Outputs) recorded() recorded {
-	r := recorded{controllers: out.summary.Controllers(), failing: out.failing.Failing(),
-		unverified: out.failing.Unverified()}
+	r := recorded{controllers: out.summary.Controllers(), programs: out.programs.Programs(),
+		failing: out.failing.Failing(), unverified: out.failing.Unverified()}
 	r.written, r.refused = out.writes.Counts()
 	return r
 }

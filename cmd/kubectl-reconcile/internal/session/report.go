@@ -59,6 +59,9 @@ func (out *Outputs) printSummary(r *result) error {
 	if err != nil {
 		return err
 	}
+	if err := render.ProgramTable(out.stdout, r.trace.programs, out.tableOptions()); err != nil {
+		return err
+	}
 	if err := out.printWrites(r.trace); err != nil {
 		return err
 	}

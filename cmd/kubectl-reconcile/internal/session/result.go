@@ -44,6 +44,7 @@ type result struct {
 // recorded is what the sinks of a run have recorded.
 type recorded struct {
 	controllers         []trace.ControllerSummary
+	programs            []trace.ProgramSummary
 	written, refused    []trace.WriteCount
 	failing, unverified []trace.FailingKey
 	findings            []findings.Finding
@@ -216,6 +217,8 @@ type summaryDocument struct {
 	// Elapsed is how long the goal took, or was waited for; without a goal, how long the run took.
 	Elapsed     trace.Duration            `json:"elapsed"`
 	Controllers []trace.ControllerSummary `json:"controllers"`
+	// Programs are those outside that sent requests to the API server of a sandbox.
+	Programs []trace.ProgramSummary `json:"programs,omitempty"`
 	// WouldWrite is what a dry run would have written, Wrote what a run on a cluster wrote.
 	WouldWrite []trace.WriteCount `json:"wouldWrite,omitempty"`
 	Wrote      []trace.WriteCount `json:"wrote,omitempty"`
@@ -251,7 +254,8 @@ type objectDocument struct {
 func (r *result) document(dryRun bool) summaryDocument {
 	doc := summaryDocument{
 		APIVersion: v1alpha1.APIVersion, Kind: summaryKind, Outcome: r.outcome, Elapsed: trace.Duration(r.elapsed),
-		Controllers: r.trace.controllers, Refused: r.trace.refused, Unknown: len(r.trace.unverified),
+		Controllers: r.trace.controllers, Programs: r.trace.programs, Refused: r.trace.refused,
+		Unknown: len(r.trace.unverified),
 		Failing: r.trace.failing, Findings: r.trace.findings,
 		Pending: r.pending,
 	}

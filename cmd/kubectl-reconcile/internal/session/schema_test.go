@@ -60,6 +60,11 @@ type (
 		Type trace.Type `json:"type"`
 		trace.Dropped
 	}
+	clientRequestEvent struct {
+		header
+		Type trace.Type `json:"type"`
+		trace.ClientRequest
+	}
 )
 
 // described is a schema with a description.
@@ -96,16 +101,17 @@ func TestSchemas(t *testing.T) {
 				"The number of the reconcile that the event belongs to; absent if it belongs to none, or to an unknown one."),
 			"header.Key": described(schematest.Schema{"type": "string"},
 				"The queue key of the reconcile, as the controller spells it: mostly namespace/name."),
-			"watchEvent.Type":      {"const": trace.TypeWatch},
-			"enqueueEvent.Type":    {"const": trace.TypeEnqueue},
-			"startEvent.Type":      {"const": trace.TypeStart},
-			"logEvent.Type":        {"const": trace.TypeLog},
-			"requestEvent.Type":    {"const": trace.TypeRequest},
-			"endEvent.Type":        {"const": trace.TypeEnd},
-			"droppedEvent.Type":    {"const": trace.TypeDropped},
-			"Change.Old":           {}, // any JSON value
-			"Change.New":           {},
-			"summaryDocument.Kind": {"const": summaryKind},
+			"watchEvent.Type":         {"const": trace.TypeWatch},
+			"enqueueEvent.Type":       {"const": trace.TypeEnqueue},
+			"startEvent.Type":         {"const": trace.TypeStart},
+			"logEvent.Type":           {"const": trace.TypeLog},
+			"requestEvent.Type":       {"const": trace.TypeRequest},
+			"endEvent.Type":           {"const": trace.TypeEnd},
+			"droppedEvent.Type":       {"const": trace.TypeDropped},
+			"clientRequestEvent.Type": {"const": trace.TypeClientRequest},
+			"Change.Old":              {}, // any JSON value
+			"Change.New":              {},
+			"summaryDocument.Kind":    {"const": summaryKind},
 			"summaryDocument.Outcome": schematest.Enum[any](runlocal.GoalReady, runlocal.GoalSettled, runlocal.GoalElapsed,
 				runlocal.GoalInterrupted, runlocal.OutcomeTimedOut, runlocal.OutcomeStuck, runlocal.OutcomeLapsed,
 				runlocal.OutcomeFailed),
@@ -117,7 +123,7 @@ func TestSchemas(t *testing.T) {
 	}
 	g.Compare(t, "../../../../docs/trace.schema.json",
 		"What kubectl reconcile run prints with -o json and writes with --trace-file, each line", *update,
-		watchEvent{}, enqueueEvent{}, startEvent{}, logEvent{}, requestEvent{}, endEvent{}, droppedEvent{}, summaryDocument{})
+		watchEvent{}, enqueueEvent{}, startEvent{}, logEvent{}, requestEvent{}, endEvent{}, droppedEvent{}, clientRequestEvent{}, summaryDocument{})
 	if unused := g.Unused(); unused != nil {
 		t.Errorf("no document has %q", unused)
 	}

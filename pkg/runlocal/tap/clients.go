@@ -1,0 +1,96 @@
+package tap
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// Handler returns a handler that records the requests for resources that clients outside of the session send to next,
+// its API server, each as a trace.ClientRequest. Clients get answers unchanged. It may serve concurrently.
+func (t *Tap) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !t.recording() {
+			next.ServeHTTP(w, req)
+			return
+		}
+		c := (&transport{c: &Controller{tap: t}}).begin(req)
+		if c.request.Version == "" { // it is for no resource
+			next.ServeHTTP(w, req)
+			return
+		}
+		a := &clientAnswer{ResponseWriter: w, tap: t, call: c, start: t.clock.Now(), code: http.StatusOK}
+		defer a.end() // also after a panic, by which handlers end an answer early
+		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(a), req)
+	})
+}
+
+// maxClientAnswer bounds the answers that are kept until they are recorded: an object is at most about this large.
+const maxClientAnswer = 3 << 20
+
+// clientAnswer observes the answer to a client outside. Like every http.ResponseWriter it is used by one goroutine.
+type clientAnswer struct {
+	http.ResponseWriter
+	tap   *Tap
+	call  *call
+	start time.Time
+	began bool // the header was written
+	code  int
+	body  bytes.Buffer
+	ended bool
+}
+
+var _ responsewriter.UserProvidedDecorator = (*clientAnswer)(nil)
+
+// Unwrap implements responsewriter.UserProvidedDecorator.
+func (a *clientAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *clientAnswer) WriteHeader(code int) {
+	if !a.began && code >= http.StatusOK {
+		a.began, a.code = true, code
+		a.call.request.Latency = trace.Duration(a.tap.clock.Since(a.start))
+	}
+	a.ResponseWriter.WriteHeader(code)
+	if a.began && a.call.request.Verb == "watch" && code < http.StatusBadRequest {
+		a.end() // its answer may last for long
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *clientAnswer) Write(b []byte) (int, error) {
+	if !a.began {
+		a.WriteHeader(http.StatusOK)
+	}
+	keep := a.call.request.IsWrite() || a.code >= http.StatusBadRequest
+	if keep && !a.ended && a.body.Len()+len(b) <= maxClientAnswer {
+		a.body.Write(b)
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// end records the request.
+func (a *clientAnswer) end() {
+	if a.ended {
+		return
+	}
+	a.ended = true
+	body := a.body.Bytes()
+	resp := &http.Response{StatusCode: a.code, Header: a.Header(), Body: io.NopCloser(bytes.NewReader(body))}
+	a.call.answered(resp, nil)
+	if r := a.call.request; r.Failed() && r.Name == "" {
+		r.Name = newAnswer(body).refusedName() // the request had it in its body, which was not read
+	}
+	agent := a.call.req.UserAgent()
+	program, _, _ := strings.Cut(agent, "/")
+	a.tap.rec.Emit("", 0, "", &trace.ClientRequest{
+		Program: cmp.Or(program, "unknown"), UserAgent: agent, Request: *a.call.request,
+	})
+}

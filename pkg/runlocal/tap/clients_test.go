@@ -1,0 +1,96 @@
+package tap
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
+)
+
+// TestHandler: what is recorded of requests of clients outside, and that these get answers unchanged.
+func TestHandler(t *testing.T) {
+	const (
+		pod    = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"shop","uid":"u1","resourceVersion":"7"}}`
+		denied = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"b\" is forbidden","reason":"Forbidden","details":{"name":"b","kind":"pods"},"code":403}`
+		pods   = "/api/v1/namespaces/shop/pods"
+	)
+	for _, row := range []struct {
+		reason, method, path, agent string
+		code                        int
+		body                        string
+		want                        string // program verb namespace/name code reason resourceVersion; empty if nothing is recorded
+	}{
+		{"created", "POST", pods, "manager/v1 (linux)", 201, pod, "manager create shop/a 201  7"},
+		{"refused: the name is in the answer", "POST", pods, "manager/v1", 403, denied, "manager create shop/b 403 Forbidden "},
+		{"no user agent", "DELETE", pods + "/a", "", 404, "gone", "unknown delete shop/a 404  "},
+		{"no header", "GET", pods, "kubectl", 0, `{"kind":"PodList"}`, "kubectl list shop/ 200  "},
+		{"a watch", "GET", pods + "?watch=1", "kubectl", 200, "{}", "kubectl watch shop/ 200  "},
+		{"discovery", "GET", "/apis", "kubectl", 200, "{}", ""},
+		{"an answer that is no object", "PUT", pods + "/a", "x", 200, "{", "x update shop/a 200  "},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			history := &trace.History{}
+			tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, history)})
+			handler := tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if row.code != 0 {
+					w.WriteHeader(row.code)
+				}
+				_, _ = w.Write([]byte(row.body))
+			}))
+			req := httptest.NewRequest(row.method, row.path, nil)
+			req.Header.Set("User-Agent", row.agent)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, req)
+			if answer.Body.String() != row.body || row.code != 0 && answer.Code != row.code {
+				t.Errorf("the client got %d %q", answer.Code, answer.Body)
+			}
+			var got []string
+			for e := range history.All() {
+				r := e.Detail.(*trace.ClientRequest)
+				got = append(got, strings.Join([]string{
+					r.Program, r.Verb, r.Namespace + "/" + r.Name, strconv.Itoa(r.Code), r.Reason, r.ResourceVersion}, " "))
+				if e.Controller != "" || r.UserAgent != row.agent {
+					t.Errorf("the event is of %q, the user agent is %q", e.Controller, r.UserAgent)
+				}
+			}
+			want := []string{row.want}
+			if row.want == "" {
+				want = nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("recorded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHandlerAborted: an answer that a handler breaks off is recorded, and a watch when it begins.
+func TestHandlerAborted(t *testing.T) {
+	history := &trace.History{}
+	tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, history)})
+	recorded := func() (n int) {
+		for range history.All() {
+			n++
+		}
+		return n
+	}
+	handler := tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		if recorded() != 1 {
+			t.Error("a watch is not recorded when it begins")
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer func() {
+		if recover() == nil || recorded() != 1 {
+			t.Errorf("a handler that panics: %d requests are recorded", recorded())
+		}
+	}()
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/api/v1/pods?watch=true", nil))
+}
