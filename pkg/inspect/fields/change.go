@@ -1,6 +1,6 @@
 // Package fields is about the fields of one object, of any kind: Changes lists those in which two versions of it
 // differ, Owners returns who set one, by managedFields, ByManager who set which, and LastWriter who wrote last.
-// ParsePath reads the path of a field as a user writes it, and CompletePath completes it.
+// ParsePath reads the path of a field as a user writes it, CompletePath completes it, and Overlap compares two.
 //
 // It knows no cluster, no other object, and nothing of what fields mean: package inspect does. What objects contain is
 // not trusted: whatever it is, nothing here panics, and only MaskObjects changes it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,29 @@ func (e pathElement) appendTo(path string) string {
 		return join(path, e.name)
 	}
 	return path + "[" + e.bracket + "]"
+}
+
+// entryKey matches the beginning of an entry of a list, in a path, that has the key by which it is identified, and
+// plainBracket an element in brackets that needs none, or that key.
+var (
+	entryKey     = regexp.MustCompile(`\[[A-Za-z]+=`)
+	plainBracket = regexp.MustCompile(`\[([^][./=]+)\]`)
+)
+
+// Overlap reports whether two paths, as text, name the same field, or one of them a field below the other. Keys of
+// entries of lists may be left out: status.conditions[Ready] is status.conditions[type=Ready].
+func Overlap(a, b string) bool {
+	simple := func(path string) string {
+		return plainBracket.ReplaceAllString(entryKey.ReplaceAllString(path, "["), ".$1")
+	}
+	a, b = simple(a), simple(b)
+	return IsPart(a, b) || IsPart(b, a)
+}
+
+// IsPart reports whether a path, as text, is another one or leads below it.
+func IsPart(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // PathError is why a path does not lead to a field of an object.

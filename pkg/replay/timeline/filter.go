@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -175,24 +174,9 @@ func (f *Filter) selectsEntry(e *Entry) bool {
 	return len(e.Change.Fields) > 0
 }
 
-// key matches the key of an entry of a list in a path: a user may leave it out.
-var key = regexp.MustCompile(`\[[A-Za-z]+=`)
-
-func withoutKeys(path string) string { return key.ReplaceAllString(path, "[") }
-
 // selectsField reports whether a field is one of Fields, or is below or above one.
 func (f *Filter) selectsField(path string) bool {
-	path = withoutKeys(path)
-	return slices.ContainsFunc(f.Fields, func(wanted string) bool {
-		wanted = withoutKeys(wanted)
-		return isPart(path, wanted) || isPart(wanted, path)
-	})
-}
-
-// isPart reports whether a path is another one or leads below it.
-func isPart(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	return slices.ContainsFunc(f.Fields, func(wanted string) bool { return fields.Overlap(path, wanted) })
 }
 
 // bound is a moment that a timeline begins or ends at. The zero value is none.

@@ -118,25 +118,6 @@ func TestFirstValuesOfSecrets(t *testing.T) {
 	}
 }
 
-func TestConditionOfFieldFilter(t *testing.T) {
-	f := &Filter{Fields: []string{"status.conditions[Ready]"}}
-	for _, row := range []struct {
-		path string
-		want bool
-	}{
-		{"status.conditions[type=Ready].status", true},
-		{"status.conditions[type=Ready]", true},
-		{"status.conditions", true}, // as a whole
-		{"status.conditions[type=ReadyToo]", false},
-		{"status", true},
-		{"status.condition", false},
-	} {
-		if got := f.selectsField(row.path); got != row.want {
-			t.Errorf("%s: %t", row.path, got)
-		}
-	}
-}
-
 func TestTree(t *testing.T) {
 	roots := []Name{{Kind: "deploy", Namespace: "shop", Name: "web"}}
 	r := family(t)

@@ -280,7 +280,7 @@ func (e *Entry) changesSpec() bool {
 		if e.Change.Generation != nil {
 			return c.Path == "metadata.generation"
 		}
-		return !isPart(c.Path, "metadata") && !isPart(c.Path, "status")
+		return !fields.IsPart(c.Path, "metadata") && !fields.IsPart(c.Path, "status")
 	})
 }
 

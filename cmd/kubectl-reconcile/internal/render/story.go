@@ -56,7 +56,7 @@ type storyRow struct {
 
 func (t *storyTable) add(steps []*trace.Step, depth int) {
 	for _, s := range steps {
-		actor := strings.Repeat("  ", depth) + t.actor(s)
+		actor := strings.Repeat("  ", depth) + actorText(s.Controller, s.Manager, t.o.FieldManager)
 		for _, a := range s.Acts {
 			row := storyRow{at: t.seconds(a.First), actor: actor, text: t.text(a), tone: toneOf(a)}
 			if a.Type == trace.ActSeen {
@@ -76,17 +76,17 @@ func (t *storyTable) seconds(at time.Time) string {
 	return fmt.Sprintf("%+.3fs", max(at.Sub(t.o.StartAt), 0).Seconds())
 }
 
-// actor names who acted.
-func (t *storyTable) actor(s *trace.Step) string {
+// actorText names who acted: a controller, or else a field manager, of which own is that of the run itself.
+func actorText(controller, manager, own string) string {
 	switch {
-	case s.Controller != "":
-		return s.Controller
-	case s.Manager == "":
+	case controller != "":
+		return controller
+	case manager == "":
 		return "(somebody)"
-	case s.Manager == t.o.FieldManager:
+	case manager == own:
 		return "you"
 	}
-	return Escape(s.Manager)
+	return Escape(manager)
 }
 
 // howText tells how a field manager wrote, if that was no update of the object itself: " (apply)", " (scale)".

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -76,14 +75,8 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 	if out.trees, err = f.names("tree", f.trees); err != nil {
 		return out, err
 	}
-	for _, text := range f.fields {
-		path, err := fields.ParsePath(text)
-		if err != nil {
-			return out, cli.WithHint(fmt.Errorf("--field: %w", err),
-				"for example spec.replicas, spec.template.spec.containers[web].image or "+
-					"metadata.labels[app.kubernetes.io/name]")
-		}
-		out.filter.Fields = append(out.filter.Fields, path.String())
+	if out.filter.Fields, err = cli.FieldPaths("field", f.fields); err != nil {
+		return out, err
 	}
 	for _, text := range f.types {
 		t := timeline.Type(strings.ToUpper(text))

@@ -35,6 +35,9 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if o.Record, err = f.session.Record.ToRecording(); err != nil {
 		return nil, err
 	}
+	if o.WatchFields, err = f.session.WatchFields.ToPaths(); err != nil {
+		return nil, err
+	}
 	if o.Findings, err = f.session.Findings.ToFindings(); err != nil {
 		return nil, err
 	}

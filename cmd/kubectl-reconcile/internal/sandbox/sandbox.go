@@ -145,6 +145,10 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if err != nil {
 		return nil, err
 	}
+	watchFields, err := f.session.WatchFields.ToPaths()
+	if err != nil {
+		return nil, err
+	}
 	found, err := f.session.Findings.ToFindings()
 	if err != nil {
 		return nil, err
@@ -153,7 +157,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Target: target, SimulatedNodes: max(0, sandbox.Nodes),
 		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
 		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"),
-		Events: f.events, Blocks: f.session.Blocks,
+		Events: f.events, Blocks: f.session.Blocks, WatchFields: watchFields,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Graph:     session.GraphFormat(f.output),
 		Record:    record,

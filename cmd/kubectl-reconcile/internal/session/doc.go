@@ -7,6 +7,7 @@
 //	session.go    Options.Run starts the session, applies objects, waits for the goal and stops
 //	outputs.go    Outputs, the sinks of the trace: blocks for people, NDJSON, the trace file, and what the summary is
 //	              made of
+//	fields.go     the flag and the output of --watch-field
 //	recording.go  the recording of --record: the trace, and what the API says about objects
 //	telemetry.go  health, metrics and the trace over HTTP, beside the other outputs
 //	result.go     how the session ended, what came of the objects, and which error that is

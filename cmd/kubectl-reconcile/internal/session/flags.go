@@ -30,10 +30,11 @@ type Flags struct {
 	// Verbosity counts -v.
 	Verbosity int
 	// Blocks is --blocks.
-	Blocks    bool
-	Findings  FindingFlags
-	Telemetry TelemetryFlags
-	Rates     RateFlags
+	Blocks      bool
+	WatchFields WatchFieldFlags
+	Findings    FindingFlags
+	Telemetry   TelemetryFlags
+	Rates       RateFlags
 	// Autoscaling and NodeControllers are kube-controller-manager's flags of its horizontal pod autoscaler and of the
 	// controllers of nodes.
 	Autoscaling     controllers.Autoscaling
@@ -66,6 +67,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 		"and the answers, in the place of the story of the run")
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
+	f.WatchFields.addTo(cmd)
 	f.Findings.AddTo(cmd)
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)
@@ -129,7 +131,8 @@ func (f *Flags) Validate() error {
 		return negative("pod-ready-after", f.podReadyAfter)
 	}
 	_, findingsErr := f.Findings.ToFindings()
-	if err := errors.Join(f.Telemetry.validate(), f.Record.validate(), findingsErr); err != nil {
+	err := errors.Join(f.Telemetry.validate(), f.Record.validate(), f.WatchFields.validate(), findingsErr)
+	if err != nil {
 		return err
 	}
 	return f.Rates.validate()

@@ -47,6 +47,8 @@ type Options struct {
 	// Blocks shows each reconcile that wrote in the place of the story of the run; so do Events, any Detail above
 	// Normal, and dry runs, in which nothing follows from a write.
 	Blocks bool
+	// WatchFields are the paths of fields whose changes are shown in the place of the story, of blocks and of Events.
+	WatchFields []string
 	// Findings are what counts as a finding, and which findings are an error.
 	Findings Findings
 	// Quiet shows the summary only, JSON prints the trace and the summary as NDJSON.

@@ -53,9 +53,10 @@ type Outputs struct {
 	notes    io.Writer // for remarks and the summary for people: stdout, but stderr if stdout has NDJSON
 	warnings io.Writer // for what is written also with -q
 	buffers  []*trace.Buffer
-	blocks   *render.Blocks // nil unless each reconcile is shown
-	story    *story         // nil unless the run is told
-	file     *traceFile     // nil without --trace-file
+	blocks   *render.Blocks     // nil unless each reconcile is shown
+	story    *story             // nil unless the run is told
+	fields   *render.FieldLines // nil unless fields are followed
+	file     *traceFile         // nil without --trace-file
 	// recording is nil without --record.
 	recording *recording
 	fail      context.CancelCauseFunc
@@ -105,6 +106,11 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		if !o.Quiet {
 			out.buffer(&failing{trace.NewWriter(o.Streams.Out), "stdout", fail})
 		}
+		return out, nil
+	}
+	if len(o.WatchFields) > 0 {
+		out.fields = o.newFieldLines()
+		out.buffer(out.fields)
 		return out, nil
 	}
 	if o.Detail == render.Normal && !o.Blocks && !o.Events && !o.Writes.IsDryRun() {
@@ -158,13 +164,26 @@ func (out *Outputs) buffer(sink trace.Sink) {
 	out.sinks = append(out.sinks, buffer)
 }
 
-// startAt sets when the run began: the times of blocks are counted from then on.
+// startAt sets when the run began: the times that are shown are counted from then on.
 func (out *Outputs) startAt(t time.Time) {
 	if out.blocks != nil {
 		out.blocks.StartAt(t)
 	}
 	if out.story != nil {
 		out.story.StartAt(t)
+	}
+	if out.fields != nil {
+		out.fields.StartAt(t)
+	}
+}
+
+// begin lets outputs be written that follow the names of the objects that were applied.
+func (out *Outputs) begin() {
+	if out.story != nil {
+		out.story.begins.Store(true)
+	}
+	if out.fields != nil {
+		out.fields.Begin()
 	}
 }
 
@@ -262,6 +281,9 @@ func (out *Outputs) flush(ctx context.Context) error {
 	}
 	if out.blocks != nil && errors.Join(errs...) == nil {
 		errs = append(errs, out.blocks.Close())
+	}
+	if out.fields != nil && errors.Join(errs...) == nil {
+		errs = append(errs, out.fields.Close())
 	}
 	if out.story != nil {
 		told := make(chan error, 1) // buffered: a write that hangs ends with the process

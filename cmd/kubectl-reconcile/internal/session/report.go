@@ -45,6 +45,11 @@ func (out *Outputs) printSummary(r *result) error {
 			fmt.Fprintln(out.stdout)
 		}
 	}
+	if out.fields != nil {
+		for _, path := range out.fields.Unchanged() {
+			out.Summaryf("%s: did not change in any object of the kinds that the controllers watch", path)
+		}
+	}
 	out.Summaryf("%s", r.headline()+r.objectsText())
 	shown := slices.DeleteFunc(slices.Clone(r.trace.controllers), func(c trace.ControllerSummary) bool {
 		return out.o.Detail < render.Verbose && slices.Contains(simulated, c.Controller)

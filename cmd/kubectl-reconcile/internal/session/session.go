@@ -117,9 +117,7 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	r := &result{goal: o.Goal, began: o.Clock.Now()}
 	out.startAt(r.began)
 	applied, applyErr := o.apply(ctx, session, out, manifests)
-	if out.story != nil {
-		out.story.begins.Store(true)
-	}
+	out.begin()
 	applyErr = withoutInterruption(ctx, applyErr)
 	if applyErr != nil && (len(applied) == 0 || o.Serve != nil) {
 		return unused(applyErr)
@@ -143,7 +141,7 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	return r, errors.Join(applyErr, o.readFinalState(ctx, session, applied, out.created.Resources(), r), end())
 }
 
-// maxAppliedNames bounds the applied objects that are named each in a line, where a story tells of them.
+// maxAppliedNames bounds the applied objects that are named each in a line, before a story or the changes of fields.
 const maxAppliedNames = 10
 
 // apply creates the objects, and the namespace of those that name none, and prints what it has created. On a cluster
@@ -159,7 +157,7 @@ func (o *Options) apply(ctx context.Context, session *runlocal.Session, out *Out
 	shown := o.Progress.Show(ctx, cli.ProgressText("applying %s", cli.Plural(len(manifests), "object")))
 	applied, err := session.Apply(ctx, o.Namespace, manifests)
 	shown()
-	if out.story != nil && len(applied) > maxAppliedNames {
+	if (out.story != nil || out.fields != nil) && len(applied) > maxAppliedNames {
 		out.Notef("applied: %d objects", len(applied))
 	} else {
 		for _, a := range applied {
