@@ -313,7 +313,9 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 		}
 		return e
 	}
-	w := &trace.Watch{Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial}
+	w := &trace.Watch{
+		Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial, Owners: ownersOf(m),
+	}
 	if event != trace.Resync {
 		by := i.tap.writers.get(snapshot.VersionNumber(w.ResourceVersion))
 		w.WrittenBy, w.Writer = by.id, by.controller
@@ -356,4 +358,16 @@ func (i *informer) object(m metav1.Object) trace.Object {
 		Group: i.gvk.Group, Version: i.gvk.Version, Kind: i.gvk.Kind, Resource: i.gvr.Resource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: string(m.GetUID()),
 	}
+}
+
+// ownersOf returns the owners of an object.
+func ownersOf(m metav1.Object) []trace.Object {
+	var out []trace.Object
+	for _, r := range m.GetOwnerReferences() {
+		gv, _ := schema.ParseGroupVersion(r.APIVersion) // what it returns for a wrong one names no kind
+		out = append(out, trace.Object{
+			Group: gv.Group, Version: gv.Version, Kind: r.Kind, Namespace: m.GetNamespace(), Name: r.Name, UID: string(r.UID),
+		})
+	}
+	return out
 }

@@ -118,6 +118,8 @@ type Watch struct {
 	ManagerSubresource string `json:"managerSubresource,omitempty"`
 	// Change is the difference from the version that the informer had before; nil for all types but Modified.
 	Change *Change `json:"changed,omitempty"`
+	// Owners are the object's owners, by its references, which name no resource; JSON does not have them.
+	Owners []Object `json:"-"`
 }
 
 // Type implements Detail.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
+	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/session"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/replay/timeline"
 )
@@ -69,10 +70,10 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 		since:  f.since, until: f.until, untilFlag: "--until",
 	}
 	var err error
-	if out.filter.Objects, err = f.names("object", f.objects); err != nil {
+	if out.filter.Objects, err = session.ObjectNames("object", f.objects, f.namespace); err != nil {
 		return out, err
 	}
-	if out.trees, err = f.names("tree", f.trees); err != nil {
+	if out.trees, err = session.ObjectNames("tree", f.trees, f.namespace); err != nil {
 		return out, err
 	}
 	if out.filter.Fields, err = cli.FieldPaths("field", f.fields); err != nil {
@@ -89,19 +90,6 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 				cli.Suggestion(strings.ToUpper(text), known, "there are "+strings.Join(known, ", ")))
 		}
 		out.filter.Types = append(out.filter.Types, t)
-	}
-	return out, nil
-}
-
-// names parses TYPE/NAME.
-func (f *narrowFlags) names(flag string, texts []string) ([]timeline.Name, error) {
-	var out []timeline.Name
-	for _, text := range texts {
-		kind, name, ok := strings.Cut(text, "/")
-		if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
-			return nil, cli.WithHint(fmt.Errorf("--%s %q must be TYPE/NAME", flag, text), "for example deploy/web")
-		}
-		out = append(out, timeline.Name{Kind: kind, Namespace: f.namespace, Name: name})
 	}
 	return out, nil
 }

@@ -76,6 +76,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 		string(runlocal.GoalReady)+"\tall objects of -f are ready")
 	f.completeOutput(cmd)
 	f.copy.Complete(cmd, f.cluster)
+	f.session.Narrow.Complete(cmd, f.cluster)
 	cli.CompleteList(cmd, "namespaces", f.cluster.OfferNamespaces())
 	cli.Complete(cmd, "lease-namespace", f.cluster.OfferNamespaces())
 	cli.CompleteFiles(cmd, accountKeyFlag, rootCAFlag, signingCertFlag, signingKeyFlag)

@@ -38,6 +38,9 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if o.WatchFields, err = f.session.WatchFields.ToPaths(); err != nil {
 		return nil, err
 	}
+	if o.Narrow, err = f.session.Narrow.ToNarrowing(); err != nil {
+		return nil, err
+	}
 	if o.Findings, err = f.session.Findings.ToFindings(); err != nil {
 		return nil, err
 	}

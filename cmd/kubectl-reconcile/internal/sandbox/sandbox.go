@@ -110,6 +110,7 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 			"exist; with --from-cluster, the one to copy, by default that of the context"
 	})
 	f.copy.Complete(cmd, f.cluster)
+	f.session.Narrow.Complete(cmd, f.cluster)
 	cli.CompleteList(cmd, "enable-admission-plugins", cli.Words(admissionPlugins()...))
 	cli.CompleteList(cmd, "disable-admission-plugins", cli.Words(admissionPlugins()...))
 	cli.CompleteFiles(cmd, "kubeconfig-out")
@@ -149,6 +150,14 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if err != nil {
 		return nil, err
 	}
+	narrow, err := f.session.Narrow.ToNarrowing()
+	if err != nil {
+		return nil, err
+	}
+	if len(narrow.Objects)+len(narrow.Trees) > 0 && f.session.Verbosity == 0 && len(watchFields) == 0 {
+		return nil, cli.WithHint(errors.New("--object and --tree need -v or --watch-field"),
+			"without these only the summary is shown, which is of the whole run")
+	}
 	found, err := f.session.Findings.ToFindings()
 	if err != nil {
 		return nil, err
@@ -157,7 +166,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Target: target, SimulatedNodes: max(0, sandbox.Nodes),
 		Goal:          runlocal.Goal{Type: runlocal.GoalInterrupted},
 		ReadManifests: manifests, Namespace: cmp.Or(*f.cluster.Config.Namespace, "default"),
-		Events: f.events, Blocks: f.session.Blocks, WatchFields: watchFields,
+		Events: f.events, Blocks: f.session.Blocks, WatchFields: watchFields, Narrow: narrow,
 		Detail: min(render.Detail(f.session.Verbosity), render.Everything), TraceFile: f.session.TraceFile,
 		Graph:     session.GraphFormat(f.output),
 		Record:    record,

@@ -8,6 +8,7 @@
 //	outputs.go    Outputs, the sinks of the trace: blocks for people, NDJSON, the trace file, and what the summary is
 //	              made of
 //	fields.go     the flag and the output of --watch-field
+//	narrow.go     --object and --tree: the part of the trace that is shown
 //	recording.go  the recording of --record: the trace, and what the API says about objects
 //	telemetry.go  health, metrics and the trace over HTTP, beside the other outputs
 //	result.go     how the session ended, what came of the objects, and which error that is

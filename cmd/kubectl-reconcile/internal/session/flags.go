@@ -32,6 +32,7 @@ type Flags struct {
 	// Blocks is --blocks.
 	Blocks      bool
 	WatchFields WatchFieldFlags
+	Narrow      NarrowFlags
 	Findings    FindingFlags
 	Telemetry   TelemetryFlags
 	Rates       RateFlags
@@ -68,6 +69,7 @@ func (f *Flags) AddTo(cmd *cobra.Command, defaultControllers string) {
 	flags.CountVarP(&f.Verbosity, "verbose", "v", "show more: every reconcile, all causes, names, fields "+
 		"and reads, and what is logged up to level 4; -vv shows all that is logged")
 	f.WatchFields.addTo(cmd)
+	f.Narrow.addTo(cmd)
 	f.Findings.AddTo(cmd)
 	f.Telemetry.addTo(flags)
 	f.Rates.addTo(flags)

@@ -49,6 +49,8 @@ type Options struct {
 	Blocks bool
 	// WatchFields are the paths of fields whose changes are shown in the place of the story, of blocks and of Events.
 	WatchFields []string
+	// Narrow is the part of the run that is shown, by the story, blocks or changes of fields.
+	Narrow Narrowing
 	// Findings are what counts as a finding, and which findings are an error.
 	Findings Findings
 	// Quiet shows the summary only, JSON prints the trace and the summary as NDJSON.

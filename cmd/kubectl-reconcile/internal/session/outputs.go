@@ -56,6 +56,7 @@ type Outputs struct {
 	blocks   *render.Blocks     // nil unless each reconcile is shown
 	story    *story             // nil unless the run is told
 	fields   *render.FieldLines // nil unless fields are followed
+	narrowed *narrowed          // nil unless a part is shown
 	file     *traceFile         // nil without --trace-file
 	// recording is nil without --record.
 	recording *recording
@@ -110,12 +111,12 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	}
 	if len(o.WatchFields) > 0 {
 		out.fields = o.newFieldLines()
-		out.buffer(out.fields)
+		out.show(out.fields)
 		return out, nil
 	}
 	if o.Detail == render.Normal && !o.Blocks && !o.Events && !o.Writes.IsDryRun() {
 		out.story = newStory(o)
-		out.buffer(out.story)
+		out.show(out.story)
 		return out, nil
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
@@ -123,7 +124,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: out.author(),
 		Starting: o.startingText(),
 	})
-	out.buffer(out.blocks)
+	out.show(out.blocks)
 	return out, nil
 }
 
@@ -156,6 +157,15 @@ func noisyLogMessages(of []controllers.Controller) map[string][]string {
 		}
 	}
 	return messages
+}
+
+// show adds a sink for people, who may have asked for a part of the run.
+func (out *Outputs) show(sink trace.Sink) {
+	if !out.o.Narrow.isZero() {
+		out.narrowed = newNarrowed(out.o.Narrow, sink)
+		sink = out.narrowed
+	}
+	out.buffer(sink)
 }
 
 func (out *Outputs) buffer(sink trace.Sink) {

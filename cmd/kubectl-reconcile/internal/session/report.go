@@ -33,6 +33,14 @@ func (out *Outputs) printSummary(r *result) error {
 		return nil
 	}
 	fmt.Fprintln(out.stdout)
+	if out.narrowed != nil {
+		names := out.narrowed.names()
+		out.Summaryf("shown: what concerns %s; the summary is of the whole run", cli.Enumerate(names))
+		for _, name := range out.narrowed.unseen() {
+			out.Summaryf("%s: no controller watched, reconciled or wrote such an object", name)
+		}
+		fmt.Fprintln(out.stdout)
+	}
 	if out.story != nil {
 		if text := render.NotTold(out.story.NotTold()); text != "" {
 			out.Summaryf("%s; --blocks shows each reconcile that wrote, -v all", text)
