@@ -199,7 +199,9 @@ func (t *storyTable) objects(a *trace.Act) string {
 	for i, o := range a.Objects {
 		name := o.Name
 		if o.Namespace != "" && o.Namespace != t.o.Namespace && a.Type != trace.ActFailed {
-			name = o.Namespace + "/" + name
+			if name = o.Namespace + "/" + name; o.Name == "" { // it is about all of a kind
+				name = "in " + o.Namespace
+			}
 		}
 		names = append(names, name)
 		then = then && (i == 0 || o.Then)

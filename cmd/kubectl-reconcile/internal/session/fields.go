@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 )
 
 // watchFieldFlag is the name of the flag of WatchFieldFlags.
@@ -52,12 +51,8 @@ func (f *WatchFieldFlags) ToPaths() ([]string, error) { return cli.FieldPaths(wa
 
 // newFieldLines returns the output that follows fields.
 func (o *Options) newFieldLines() *render.FieldLines {
-	author := runlocal.FieldManager
-	if o.onCluster() {
-		author = ""
-	}
 	return render.NewFieldLines(o.Streams.Out, render.FieldLinesOptions{
-		Fields: o.WatchFields, Palette: o.Palette, FieldManager: author, Namespace: o.Namespace,
+		Fields: o.WatchFields, Palette: o.Palette, FieldManager: o.author(), Namespace: o.Namespace,
 		Width: render.TerminalWidth(o.Streams.Out),
 	})
 }

@@ -33,9 +33,9 @@ func (out *Outputs) writeGraph(r *result) error {
 	var err error
 	switch out.o.Graph {
 	case GraphDot:
-		err = diagram.WriteDot(w, interactionDiagram(graph, out.author()))
+		err = diagram.WriteDot(w, interactionDiagram(graph, out.o.author()))
 	case GraphMermaid:
-		err = diagram.WriteMermaid(w, interactionDiagram(graph, out.author()))
+		err = diagram.WriteMermaid(w, interactionDiagram(graph, out.o.author()))
 	case GraphText:
 		if out.o.Detail < render.Verbose {
 			graph.Lints = slices.DeleteFunc(graph.Lints, func(l interaction.Lint) bool {
@@ -43,7 +43,7 @@ func (out *Outputs) writeGraph(r *result) error {
 			})
 		}
 		err = render.Interactions(w, graph, render.InteractionOptions{
-			Palette: out.o.Palette, FieldManager: out.author(), Width: render.TerminalWidth(w),
+			Palette: out.o.Palette, FieldManager: out.o.author(), Width: render.TerminalWidth(w),
 			All: out.o.Detail >= render.Verbose,
 		})
 	}

@@ -133,6 +133,8 @@ func (n *narrowed) Record(e *trace.Event) {
 			n.next.Record(e)
 		}
 		return
+	case *trace.ClientRequest:
+		selected = n.selects(&d.Object)
 	case *trace.Request:
 		selected = d.IsWrite() && n.selects(&d.Object) || d.Recorded != nil && n.selects(&d.Recorded.Regarding)
 		if selected {

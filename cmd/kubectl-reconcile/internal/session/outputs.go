@@ -69,8 +69,9 @@ type Outputs struct {
 func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	out := &Outputs{
 		o: o, summary: trace.NewSummary(), programs: trace.NewPrograms(),
-		created: trace.NewCreatedResources(perNamespace...), writes: trace.NewWriteCounts(), failing: trace.NewFailingKeys(),
-		stdout: o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, fail: fail,
+		created: trace.NewCreatedResources(perNamespace...), writes: trace.NewWriteCounts(),
+		failing: trace.NewFailingKeys(),
+		stdout:  o.Streams.Out, notes: o.Streams.Out, warnings: o.Streams.ErrOut, fail: fail,
 	}
 	out.sinks = append(out.sinks, out.summary, out.programs, out.created, out.failing)
 	out.found = findings.NewDetector(o.Findings.Limits, out.noteFinding)
@@ -121,7 +122,7 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
-		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: out.author(),
+		VerboseOnly: simulated, NoisyLogMessages: noisyLogMessages(o.Target.Controllers()), FieldManager: o.author(),
 		Starting: o.startingText(),
 	})
 	out.show(out.blocks)
@@ -129,8 +130,8 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 }
 
 // author is the field manager that is the user's: that of what is applied in the sandbox.
-func (out *Outputs) author() string {
-	if out.o.onCluster() {
+func (o *Options) author() string {
+	if o.onCluster() {
 		return ""
 	}
 	return runlocal.FieldManager

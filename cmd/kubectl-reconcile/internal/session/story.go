@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
-	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -77,17 +76,13 @@ func (s *story) tell() {
 		s.startAt = steps[0].First()
 	}
 	out := s.o.Streams.Out
-	author := runlocal.FieldManager
-	if s.o.onCluster() {
-		author = ""
-	}
 	if !s.begun {
 		s.begun = true
 		_, err := io.WriteString(out, "\n")
 		s.err = errors.Join(s.err, err)
 	}
 	err := render.Story(out, steps, render.StoryOptions{
-		Palette: s.o.Palette, FieldManager: author, Namespace: s.o.Namespace, StartAt: s.startAt,
+		Palette: s.o.Palette, FieldManager: s.o.author(), Namespace: s.o.Namespace, StartAt: s.startAt,
 		Width: render.TerminalWidth(out),
 	})
 	if s.err == nil {
