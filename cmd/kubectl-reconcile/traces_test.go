@@ -56,7 +56,7 @@ func checkSummary(line, outcome string) error {
 		Outcome    string         `json:"outcome"`
 		Elapsed    trace.Duration `json:"elapsed"`
 
-		Controllers, WouldWrite, Wrote, Refused, Unknown, Failing, Objects, Pending json.RawMessage
+		Controllers, WouldWrite, Wrote, Refused, Unknown, Failing, Objects, Pending, Interactions, Programs json.RawMessage
 	}
 	strict := json.NewDecoder(strings.NewReader(line))
 	strict.DisallowUnknownFields()
