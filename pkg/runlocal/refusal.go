@@ -2,8 +2,6 @@ package runlocal
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +12,7 @@ import (
 // refusal returns the error of a write without what its text must not have: the patch, which servers quote before the
 // reason, and the values of Secrets among the objects, which are those that were sent and, if known, replaced.
 func refusal(err error, objects ...*unstructured.Unstructured) error {
-	clean := func(text string) string { return fields.HideSecretValues(withoutPatch(text), objects...) }
+	clean := func(text string) string { return fields.HideSecretValues(fields.WithoutPatch(text), objects...) }
 	if err == nil || clean(err.Error()) == err.Error() {
 		return err
 	}
@@ -30,21 +28,4 @@ func refusal(err error, objects ...*unstructured.Unstructured) error {
 		}
 	}
 	return out
-}
-
-// quotedPatch begins the text of a patch that could not be applied: applyPatchToObject of
-// k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
-const quotedPatch = "patch: Invalid value: "
-
-// withoutPatch returns a message without the patch that it quotes, and what is before that.
-func withoutPatch(message string) string {
-	_, rest, found := strings.Cut(message, quotedPatch)
-	if !found {
-		return message
-	}
-	quoted, err := strconv.QuotedPrefix(rest)
-	if err != nil {
-		return message
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(rest, quoted), ": ")
 }

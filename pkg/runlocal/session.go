@@ -53,7 +53,8 @@ type Options struct {
 	// HoldKeys lets controllers and nodes start with all keys held: see Session.HoldKeys.
 	HoldKeys bool
 
-	// API is for the API server. The session sets its OnCommit and DefaultServiceAccounts, and with Copy its Objects.
+	// API is for the API server. The session sets its OnCommit, Components, Observe and
+	// DefaultServiceAccounts, and with Copy its Objects.
 	API api.Options
 	// NoDefaultAccounts makes no ServiceAccount `default` in namespaces that are made in the session, unless the
 	// controller that makes them runs: pods that name no other account are refused there.

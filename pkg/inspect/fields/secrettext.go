@@ -143,3 +143,21 @@ func hideParts(text, values string) string {
 	}
 	return out.String()
 }
+
+// quotedPatch begins the text of a patch that could not be applied: applyPatchToObject of
+// k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
+const quotedPatch = "patch: Invalid value: "
+
+// WithoutPatch returns the message of a refused patch without the patch that it quotes, or the object with it, and what
+// is before that.
+func WithoutPatch(message string) string {
+	_, rest, found := strings.Cut(message, quotedPatch)
+	if !found {
+		return message
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return message
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(rest, quoted), ": ")
+}

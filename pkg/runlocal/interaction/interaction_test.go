@@ -67,11 +67,12 @@ func update(of trace.Object, subresource, path string) *trace.Request {
 	return &trace.Request{Verb: "update", Object: of, Subresource: subresource, Code: 200, Change: changed(path)}
 }
 
-// TestGraph: who woke whom, what was sent, and each lint.
+// TestGraph: who made whom reconcile, what was sent, and each lint.
 func TestGraph(t *testing.T) {
 	r := &run{Recorder: interaction.NewRecorder()}
 	conflict := &trace.Request{Verb: "update", Object: web, Subresource: "status", Code: 409, Reason: "Conflict"}
 	create := &trace.Request{Verb: "create", Object: webRS, Code: 201}
+	create.UID = "u1"
 	owned := &trace.Request{Verb: "create", Object: webRS, Code: 201, Owner: "web"}
 	get := &trace.Request{Verb: "get", Object: trace.Object{Version: "v1", Resource: "secrets", Kind: "Secret"}, Code: 200}
 	discovery := &trace.Request{Verb: "get", Object: trace.Object{Resource: "/apis"}, Code: 200}
@@ -140,8 +141,10 @@ func TestGraph(t *testing.T) {
 // TestPrograms: what a program outside does is known by its requests. A person with kubectl is no program to judge.
 func TestPrograms(t *testing.T) {
 	r := &run{Recorder: interaction.NewRecorder()}
+	lease := trace.Object{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Name: "leader", UID: "u2"}
 	for _, program := range []string{"kubectl", "manager"} {
 		for _, q := range []trace.Request{
+			{Verb: "create", Object: lease, Code: 201}, {Verb: "create", Object: webRS, Code: 201, DryRun: true},
 			{Verb: "watch", Object: web, Code: 200}, {Verb: "list", Object: web, Code: 200},
 			{Verb: "list", Object: webRS, Code: 200}, *update(web, "", "spec.replicas"),
 		} {
@@ -150,8 +153,11 @@ func TestPrograms(t *testing.T) {
 	}
 	want := interaction.Controller{
 		Name: "manager", Program: true, Watches: []interaction.Watched{{Kind: deployments}},
-		Reads:  []interaction.Requests{{Kind: deployments, Verb: "list", Requests: 1}, {Kind: replicasets, Verb: "list", Requests: 1}},
-		Writes: []interaction.Requests{{Kind: deployments, Verb: "update", Requests: 1, Fields: []string{"spec.replicas"}}},
+		Reads: []interaction.Requests{{Kind: deployments, Verb: "list", Requests: 1}, {Kind: replicasets, Verb: "list", Requests: 1}},
+		Writes: []interaction.Requests{
+			{Kind: deployments, Verb: "update", Requests: 1, Fields: []string{"spec.replicas"}},
+			{Kind: interaction.Kind{Group: "coordination.k8s.io", Kind: "Lease"}, Verb: "create", Requests: 1},
+		},
 	}
 	got := r.Graph(nil)
 	if diff := cmp.Diff(want, got.Controllers[1]); diff != "" {

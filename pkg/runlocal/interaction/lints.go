@@ -13,14 +13,17 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 	}
 	for i := range controllers {
 		c := &controllers[i]
-		if c.Name == "kubectl" {
-			continue // a person
+		if c.Program && (len(c.Watches) == 0 || c.Name == "kubectl") {
+			continue // a person, or what one has called
 		}
-		n := r.controllers[c.Name]
+		n := r.controllers[nodeKey{c.Name, c.Program}]
 		for _, lint := range n.own {
 			out = append(out, *lint)
 		}
 		for kind, count := range n.unowned {
+			if kind == leases {
+				continue
+			}
 			out = append(out, Lint{Type: NoOwner, Controller: c.Name, Of: &kind, Count: count})
 		}
 		if watchesKnown || c.Program {
@@ -32,12 +35,16 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 	return out
 }
 
+// leases are what leaders are elected by, and nodes say by that they live: they are read and written without a watch, and
+// nobody owns them.
+var leases = Kind{Group: "coordination.k8s.io", Kind: "Lease"}
+
 // unwatchedReads returns the kinds that a controller reads by requests, and does not watch.
 func unwatchedReads(c *Controller) []Lint {
 	counts := map[Kind]int{}
 	for _, q := range c.Reads {
 		watches := slices.ContainsFunc(c.Watches, func(w Watched) bool { return w.Kind == q.Kind })
-		if !watches && q.Requests > 0 {
+		if !watches && q.Requests > 0 && q.Kind != leases {
 			counts[q.Kind] += q.Requests
 		}
 	}

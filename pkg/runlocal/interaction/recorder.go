@@ -19,7 +19,7 @@ import (
 // kinds and fields. All its methods may be called concurrently.
 type Recorder struct {
 	mu          sync.Mutex // guards all below
-	controllers map[string]*node
+	controllers map[nodeKey]*node
 	open        recent.Map[trace.ReconcileID, *running]
 	// writers are who wrote a field last; contested are the fields that another has written next.
 	writers   recent.Map[fieldOfObject, string]
@@ -28,9 +28,14 @@ type Recorder struct {
 
 var _ trace.Sink = (*Recorder)(nil)
 
-// node is what is known of a controller.
+// nodeKey names a controller, or a program outside, which may have the name of one.
+type nodeKey struct {
+	name    string
+	program bool
+}
+
+// node is what is known of a controller or a program.
 type node struct {
-	program    bool
 	reconciles int
 	watched    map[Kind]*watched
 	requests   map[requestSort]*Requests
@@ -67,7 +72,7 @@ type fieldOfKind struct {
 
 // NewRecorder returns a Recorder that has seen nothing.
 func NewRecorder() *Recorder {
-	return &Recorder{controllers: map[string]*node{}, contested: map[fieldOfKind]*Lint{}}
+	return &Recorder{controllers: map[nodeKey]*node{}, contested: map[fieldOfKind]*Lint{}}
 }
 
 // Record implements trace.Sink.
@@ -87,33 +92,43 @@ func (r *Recorder) Record(e *trace.Event) {
 		r.start(e, d)
 	case *trace.Request:
 		if e.Controller != "" {
-			r.request(e, d)
+			r.request(nodeKey{name: e.Controller}, d)
 		}
 	case *trace.ClientRequest:
-		r.clientRequest(e, d)
+		r.clientRequest(d)
 	case *trace.End:
 		r.end(e, d)
 	}
 }
 
 // clientRequest counts a request of a program outside. What it watches is known by its requests.
-func (r *Recorder) clientRequest(e *trace.Event, d *trace.ClientRequest) {
-	n := r.node(d.Program)
-	n.program = true
+func (r *Recorder) clientRequest(d *trace.ClientRequest) {
+	key := nodeKey{name: d.Program, program: true}
+	if r.controllers[key] == nil && len(r.controllers) >= maxNodes {
+		return
+	}
+	n := r.node(key)
 	if kind := kindOf(&d.Object); d.Verb == "watch" && n.watched[kind] == nil && !d.Failed() {
 		n.watched[kind] = &watched{}
 	}
-	r.request(&trace.Event{Time: e.Time, Controller: d.Program}, &d.Request)
+	r.request(key, &d.Request)
 }
 
-func (r *Recorder) node(controller string) *node {
-	n := r.controllers[controller]
+const (
+	// maxNodes bounds the controllers and programs, and maxContested the fields that several have written. What comes
+	// later is left out.
+	maxNodes     = 200
+	maxContested = 1000
+)
+
+func (r *Recorder) node(key nodeKey) *node {
+	n := r.controllers[key]
 	if n == nil {
 		n = &node{
 			watched: map[Kind]*watched{}, requests: map[requestSort]*Requests{},
 			own: map[Kind]*Lint{}, unowned: map[Kind]int{},
 		}
-		r.controllers[controller] = n
+		r.controllers[key] = n
 	}
 	return n
 }
@@ -123,7 +138,7 @@ func kindOf(o *trace.Object) Kind { return Kind{Group: o.Group, Kind: cmp.Or(o.K
 
 // start counts a reconcile by what led to it.
 func (r *Recorder) start(e *trace.Event, start *trace.Start) {
-	n := r.node(e.Controller)
+	n := r.node(nodeKey{name: e.Controller})
 	n.reconciles++
 	run := &running{ownOnly: len(start.Causes) > 0 && start.MoreCauses == 0}
 	seen := map[Kind]map[Writer]bool{}
@@ -166,7 +181,7 @@ func (r *Recorder) end(e *trace.Event, end *trace.End) {
 	if !ok || !run.ownOnly {
 		return
 	}
-	n := r.node(e.Controller)
+	n := r.node(nodeKey{name: e.Controller})
 	if n.own[run.own] == nil {
 		n.own[run.own] = &Lint{Type: OwnWrites, Controller: e.Controller, Of: &run.own}
 	}
@@ -176,12 +191,13 @@ func (r *Recorder) end(e *trace.Event, end *trace.End) {
 	}
 }
 
-// request counts a request.
-func (r *Recorder) request(e *trace.Event, q *trace.Request) {
-	if q.Verb == "watch" || q.Recorded != nil || q.Version == "" { // without one it is a path, as of discovery
+// request counts a request. A path without a version is one of discovery. The dry runs of programs outside write
+// nothing, as those of a session do that is one.
+func (r *Recorder) request(by nodeKey, q *trace.Request) {
+	if q.Verb == "watch" || q.Version == "" || q.IsWrite() && (!q.ChangesObjects() || by.program && q.DryRun) {
 		return
 	}
-	n := r.node(e.Controller)
+	n := r.node(by)
 	key := requestSort{kindOf(&q.Object), q.Subresource, q.Verb}
 	all := n.requests[key]
 	if all == nil {
@@ -199,8 +215,10 @@ func (r *Recorder) request(e *trace.Event, q *trace.Request) {
 	all.Requests++
 	switch {
 	case q.CreatesObject():
-		r.wrote(&q.Object, e.Controller, q.Change.Fields())
-		if q.Owner == "" {
+		if !by.program { // whose field manager has another name
+			r.wrote(&q.Object, by.name, q.Change.Fields())
+		}
+		if q.Owner == "" && q.UID != "" { // else the object is not known
 			n.unowned[key.of]++
 		}
 	case q.IsWrite():
@@ -222,6 +240,9 @@ const generation = "metadata.generation"
 // outline returns a path without what is below its second name, or is an entry of a list or a map.
 func outline(path string) string {
 	path, _, _ = strings.Cut(path, "[")
+	if name, _, _ := strings.Cut(path, "."); slices.Contains([]string{"data", "stringData", "binaryData"}, name) {
+		return name
+	}
 	if names := strings.SplitN(path, ".", 3); len(names) == 3 {
 		return names[0] + "." + names[1]
 	}
@@ -248,6 +269,9 @@ func (r *Recorder) wrote(o *trace.Object, writer string, changes []fields.Change
 		}
 		field := fieldOfKind{kind, c.Path}
 		if r.contested[field] == nil {
+			if len(r.contested) >= maxContested {
+				continue
+			}
 			r.contested[field] = &Lint{
 				Type: SeveralWriters, Of: &kind, Field: c.Path,
 				Example: strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"),
@@ -266,15 +290,15 @@ func (r *Recorder) Graph(watches map[string][]schema.GroupKind) Graph {
 	defer r.mu.Unlock()
 	for name, kinds := range watches {
 		for _, k := range kinds {
-			if n := r.node(name); n.watched[Kind(k)] == nil {
+			if n := r.node(nodeKey{name: name}); n.watched[Kind(k)] == nil {
 				n.watched[Kind(k)] = &watched{}
 			}
 		}
 	}
 	out := Graph{Controllers: []Controller{}}
-	for _, name := range slices.Sorted(maps.Keys(r.controllers)) {
-		n := r.controllers[name]
-		c := Controller{Name: name, Program: n.program, Reconciles: n.reconciles}
+	for _, key := range slices.SortedFunc(maps.Keys(r.controllers), nodeKey.compare) {
+		n := r.controllers[key]
+		c := Controller{Name: key.name, Program: key.program, Reconciles: n.reconciles}
 		for _, kind := range slices.SortedFunc(maps.Keys(n.watched), compareKinds) {
 			c.Watches = append(c.Watches, n.watched[kind].list(kind))
 		}
@@ -295,6 +319,10 @@ func (r *Recorder) Graph(watches map[string][]schema.GroupKind) Graph {
 	return out
 }
 
+func (k nodeKey) compare(o nodeKey) int {
+	return cmp.Or(cmp.Compare(k.name, o.name), map[bool]int{true: 1}[k.program]-map[bool]int{true: 1}[o.program])
+}
+
 func (w *watched) list(kind Kind) Watched {
 	out := Watched{Kind: kind, Reconciles: w.reconciles}
 	for by, n := range w.by {
@@ -302,7 +330,8 @@ func (w *watched) list(kind Kind) Watched {
 		out.By = append(out.By, by)
 	}
 	slices.SortFunc(out.By, func(a, b Writer) int {
-		return cmp.Or(cmp.Compare(b.Reconciles, a.Reconciles), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Reconciles, a.Reconciles),
+			nodeKey{a.Name, a.Outside}.compare(nodeKey{b.Name, b.Outside}))
 	})
 	return out
 }

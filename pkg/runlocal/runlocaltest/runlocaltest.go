@@ -119,9 +119,17 @@ func AssertQuiescent(t testing.TB, s *Session) {
 }
 
 // MaxReconciles fails the test if a controller has reconciled more than n times since the session began, and lists the
-// keys of its queues. Session.History must not be nil.
+// keys of its queues. The test ends at once if the session has no controller of that short name. Session.History must
+// not be nil.
 func MaxReconciles(t testing.TB, s *Session, controller string, n int) {
 	t.Helper()
+	var names []string
+	for _, c := range s.State().Controllers {
+		names = append(names, c.Name)
+	}
+	if !slices.Contains(names, controller) {
+		t.Fatalf("the session has no controller %q, but %s", controller, strings.Join(names, ", "))
+	}
 	total, keys := 0, map[string]int{}
 	for e := range s.History.All() {
 		if e.Type() == trace.TypeStart && e.Controller == controller {

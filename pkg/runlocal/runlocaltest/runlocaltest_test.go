@@ -148,7 +148,10 @@ func TestQuiescent(t *testing.T) {
 func TestMaxReconciles(t *testing.T) {
 	s := started(t)
 	MaxReconciles(t, s, "deployment", 1000)
-	MaxReconciles(t, s, "job", 0)
+	if inner := run(t, func(tb testing.TB) { MaxReconciles(tb, s, "job", 0) }); !inner.failed ||
+		!strings.Contains(inner.text.String(), `no controller "job", but deployment, `) {
+		t.Errorf("a controller that does not run: %s", &inner.text)
+	}
 	inner := &innerTest{TB: t}
 	MaxReconciles(inner, s, "deployment", 1)
 	if text := inner.text.String(); !inner.failed || !strings.Contains(text, " times, more than 1:\n") ||

@@ -86,28 +86,18 @@ func newAnswer(body []byte) *answer {
 	return a
 }
 
-// status returns the reason and message of an error; the message is the truncated body if it is no Status.
-func (a *answer) status() (reason, message string) {
+// status returns an error without the patch that its message may quote; the message is the truncated body if it is no
+// Status.
+func (a *answer) status() metav1.Status {
 	if a.kind == "Status" {
 		if obj, err := a.object(); err == nil {
 			if s, ok := obj.(*metav1.Status); ok {
-				return string(s.Reason), s.Message
+				s.Message = fields.WithoutPatch(s.Message)
+				return *s
 			}
 		}
 	}
-	return "", truncate(string(a.body))
-}
-
-// refusedName returns the name of the object that an error is about; empty if it has none.
-func (a *answer) refusedName() string {
-	if a.kind == "Status" {
-		if obj, err := a.object(); err == nil {
-			if s, ok := obj.(*metav1.Status); ok && s.Details != nil {
-				return s.Details.Name
-			}
-		}
-	}
-	return ""
+	return metav1.Status{Message: truncate(string(a.body))}
 }
 
 // partialMetadataKind is the kind of an answer to a request for metadata only.

@@ -32,10 +32,16 @@ func (t *Tap) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// maxClientAnswer bounds the answers that are kept until they are recorded: an object is at most about this large.
-const maxClientAnswer = 3 << 20
+const (
+	// maxClientAnswer bounds the answers that are kept until they are recorded: an object is at most about this large.
+	// A longer one is recorded without its object.
+	maxClientAnswer = 3 << 20
+	// maxUserAgent bounds user agents, in bytes.
+	maxUserAgent = 256
+)
 
-// clientAnswer observes the answer to a client outside. Like every http.ResponseWriter it is used by one goroutine.
+// clientAnswer observes the answer to a client outside. As every http.ResponseWriter it is used by one goroutine at a
+// time: the filter that ends requests in time has a lock.
 type clientAnswer struct {
 	http.ResponseWriter
 	tap   *Tap
@@ -43,6 +49,7 @@ type clientAnswer struct {
 	start time.Time
 	began bool // the header was written
 	code  int
+	keeps bool // the body is kept
 	body  bytes.Buffer
 	ended bool
 }
@@ -56,6 +63,7 @@ func (a *clientAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (a *clientAnswer) WriteHeader(code int) {
 	if !a.began && code >= http.StatusOK {
 		a.began, a.code = true, code
+		a.keeps = a.call.request.IsWrite() || code >= http.StatusBadRequest
 		a.call.request.Latency = trace.Duration(a.tap.clock.Since(a.start))
 	}
 	a.ResponseWriter.WriteHeader(code)
@@ -69,9 +77,11 @@ func (a *clientAnswer) Write(b []byte) (int, error) {
 	if !a.began {
 		a.WriteHeader(http.StatusOK)
 	}
-	keep := a.call.request.IsWrite() || a.code >= http.StatusBadRequest
-	if keep && !a.ended && a.body.Len()+len(b) <= maxClientAnswer {
+	if a.keeps && !a.ended {
 		a.body.Write(b)
+	}
+	if a.body.Len() > maxClientAnswer {
+		a.keeps, a.body = false, bytes.Buffer{}
 	}
 	return a.ResponseWriter.Write(b)
 }
@@ -82,13 +92,10 @@ func (a *clientAnswer) end() {
 		return
 	}
 	a.ended = true
-	body := a.body.Bytes()
-	resp := &http.Response{StatusCode: a.code, Header: a.Header(), Body: io.NopCloser(bytes.NewReader(body))}
+	resp := &http.Response{StatusCode: a.code, Header: a.Header(), Body: io.NopCloser(&a.body)}
 	a.call.answered(resp, nil)
-	if r := a.call.request; r.Failed() && r.Name == "" {
-		r.Name = newAnswer(body).refusedName() // the request had it in its body, which was not read
-	}
 	agent := a.call.req.UserAgent()
+	agent = strings.ToValidUTF8(agent[:min(len(agent), maxUserAgent)], "?")
 	program, _, _ := strings.Cut(agent, "/")
 	a.tap.rec.Emit("", 0, "", &trace.ClientRequest{
 		Program: cmp.Or(program, "unknown"), UserAgent: agent, Request: *a.call.request,

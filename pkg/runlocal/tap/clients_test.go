@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"bufio"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
@@ -67,6 +70,72 @@ func TestHandler(t *testing.T) {
 				t.Errorf("recorded (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestHandlerSecrets: messages of refusals that may quote the values of a Secret are not kept.
+func TestHandlerSecrets(t *testing.T) {
+	const path = "/api/v1/namespaces/shop/secrets/db"
+	for _, row := range []struct {
+		reason, path, status, message, want string
+	}{
+		{"a patch that cannot be applied", path, "Invalid", `"" is invalid: patch: Invalid value: "{\"data\":{\"p\":\"hunter2\"}}": json`, "is not kept"},
+		{"of another kind, too", "/api/v1/namespaces/shop/pods/a", "Invalid", `"" is invalid: patch: Invalid value: "{\"p\":\"hunter2\"}": json: bad`, "json: bad"},
+		{"a webhook", path, "Forbidden", `admission webhook "w" denied the request: hunter2`, "is not kept"},
+		{"a name that looks like it", path, "Forbidden", `secrets "hunter2" is forbidden: User "a" has hunter2`, "is not kept"},
+		{"access", path, "Forbidden", `secrets "db" is forbidden: User "a" cannot patch resource "secrets" in API group "" in the namespace "shop"`, "cannot patch"},
+		{"a conflict", path, "Conflict", `Operation cannot be fulfilled on secrets "db"`, "cannot be fulfilled"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			history := &trace.History{}
+			tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, history)})
+			body, err := json.Marshal(metav1.Status{
+				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+				Reason:   metav1.StatusReason(row.status), Message: row.message,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handler := tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write(body)
+			}))
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("PATCH", row.path, nil))
+			for e := range history.All() {
+				message := e.Detail.(*trace.ClientRequest).Message
+				if !strings.Contains(message, row.want) || strings.Contains(message, "hunter2") {
+					t.Errorf("the message is %q", message)
+				}
+			}
+		})
+	}
+}
+
+// TestHandlerStreams: a watch reaches its client event by event, by HTTP/1 and by HTTP/2.
+func TestHandlerStreams(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		tap := New(Options{Recorder: trace.NewRecorder(clock.RealClock{}, &trace.History{})})
+		read := make(chan struct{})
+		server := httptest.NewUnstartedServer(tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = w.Write([]byte("first\n"))
+			w.(http.Flusher).Flush()
+			select {
+			case <-read:
+			case <-req.Context().Done():
+			}
+		})))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		resp, err := server.Client().Get(server.URL + "/api/v1/pods?watch=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(resp.Body).ReadString('\n'); line != "first\n" || resp.ProtoMajor != map[bool]int{false: 1, true: 2}[http2] {
+			t.Errorf("HTTP/2 %t: read %q, %v by HTTP/%d", http2, line, err, resp.ProtoMajor)
+		}
+		close(read)
+		_ = resp.Body.Close()
+		server.Close()
 	}
 }
 

@@ -67,8 +67,11 @@ type answers struct {
 	byObject recent.Map[trace.Object, *answer]
 }
 
-// answersKept bounds the answers in a generation: bodies are some kilobytes each.
-const answersKept = 256
+const (
+	// answersKept bounds the answers in a generation: bodies are some kilobytes each, and maxKept bytes at most.
+	answersKept = 256
+	maxKept     = 256 << 10
+)
 
 // identity returns what identifies an object in all its versions.
 func identity(o *trace.Object) trace.Object {
@@ -82,14 +85,16 @@ func (a *answers) get(o *trace.Object) *answer {
 	return found
 }
 
-// put keeps the answer, or drops that of an object which was deleted.
+// put keeps the answer unless a later one is known, or drops that of an object which was deleted or is large.
 func (a *answers) put(o *trace.Object, latest *answer, deleted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.byObject.Capacity = answersKept
-	if deleted {
+	before, known := a.byObject.Get(identity(o))
+	switch {
+	case deleted || len(latest.body) > maxKept:
 		a.byObject.Delete(identity(o))
-		return
+	case !known || before.version() <= latest.version():
+		a.byObject.Put(identity(o), latest)
 	}
-	a.byObject.Put(identity(o), latest)
 }

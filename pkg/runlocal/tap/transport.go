@@ -3,12 +3,14 @@ package tap
 import (
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
@@ -119,12 +121,42 @@ func (c *call) answered(resp *http.Response, err error) {
 		return
 	}
 	if c.request.Failed() {
-		c.request.Reason, c.request.Message = a.status()
+		c.refused(a.status())
 	} else {
 		c.succeeded(a)
 	}
 	c.recorded(a)
 }
+
+// refused takes an error from the answer. Of one about a Secret it takes the message only if that cannot have values.
+func (c *call) refused(s metav1.Status) {
+	r := c.request
+	r.Reason, r.Message = string(s.Reason), s.Message
+	if r.Resource == "secrets" && r.Group == "" && !mayKeep(s) {
+		r.Message = "the message may have values of the Secret, and is not kept"
+	}
+	if r.Name == "" && c.req.GetBody == nil && s.Details != nil {
+		r.Name = s.Details.Name // a server cannot read the request again
+	}
+}
+
+// mayKeep reports whether the message of an error about a Secret has only names: those of the API server itself about
+// access and versions. Validation, webhooks and policies may quote values.
+func mayKeep(s metav1.Status) bool {
+	switch s.Reason {
+	case metav1.StatusReasonNotFound, metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists,
+		metav1.StatusReasonUnauthorized:
+		return true
+	case metav1.StatusReasonForbidden:
+		return deniedAccess.MatchString(s.Message)
+	}
+	return false
+}
+
+// deniedAccess matches the message of a request that RBAC denies: responsewriters.ForbiddenStatusError of
+// k8s.io/apiserver.
+var deniedAccess = regexp.MustCompile(
+	`^secrets( "[^"]*")? is forbidden: User "[^"]*" cannot [a-z]+ resource "secrets" in API group "" `)
 
 // nameUncreated takes the name of an object that was not created from the request, since the answer has none.
 func (c *call) nameUncreated() {
@@ -155,7 +187,7 @@ func (c *call) succeeded(a *answer) {
 	}
 	r.Name, r.Namespace = a.meta.Name, a.meta.Namespace
 	switch {
-	case r.Verb == "create":
+	case r.Verb == "create" || r.Code == http.StatusCreated: // as by server-side apply
 		r.Owner = a.owner()
 		r.Change = trace.ChangeFrom(func() []fields.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
@@ -203,7 +235,7 @@ func (c *call) recorded(a *answer) {
 	if r.Failed() || a == nil || a.kind != "Event" {
 		a = c.sent()
 	}
-	if r.Verb == "patch" && r.Failed() {
+	if r.Failed() && (r.Verb == "patch" || r.Verb == "create" && c.req.GetBody == nil) {
 		r.Recorded = &trace.RecordedEvent{}
 	}
 	if a == nil {

@@ -27,7 +27,8 @@ type ProgramSummary struct {
 	Gets    int `json:"gets"`
 	Lists   int `json:"lists"`
 	Watches int `json:"watches"`
-	// Writes counts the successful write requests, without those of API Events, which Events counts.
+	// Writes counts the successful write requests, without dry runs, reviews, and those of API Events, which Events
+	// counts.
 	Writes int `json:"writes"`
 	Events int `json:"events"`
 	// Conflicts counts the writes that were refused because the object had changed. Refused counts all other requests
@@ -39,8 +40,14 @@ type ProgramSummary struct {
 	P99 Duration `json:"p99"`
 }
 
+// maxPrograms bounds the programs that are counted each; what is from more is counted as from otherPrograms.
+const (
+	maxPrograms   = 100
+	otherPrograms = "(others)"
+)
+
 // Programs is a Sink that sums up the requests of programs outside of the session. Its memory does not grow with the
-// number of events, but with that of programs. All its methods may be called concurrently.
+// number of events. All its methods may be called concurrently.
 type Programs struct {
 	mu       sync.Mutex
 	programs map[string]*programTally
@@ -62,10 +69,14 @@ func (p *Programs) Record(e *Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.programs[r.Program]
+	name := r.Program
+	if p.programs[name] == nil && len(p.programs) >= maxPrograms {
+		name = otherPrograms
+	}
+	t := p.programs[name]
 	if t == nil {
-		t = &programTally{ProgramSummary: ProgramSummary{Program: r.Program}}
-		p.programs[r.Program] = t
+		t = &programTally{ProgramSummary: ProgramSummary{Program: name}}
+		p.programs[name] = t
 	}
 	t.latencies.add(time.Duration(r.Latency))
 	switch r.Verb {
@@ -85,7 +96,7 @@ func (p *Programs) Record(e *Event) {
 		}
 	case r.Recorded != nil:
 		t.Events++
-	case r.IsWrite():
+	case r.ChangesObjects() && !r.DryRun:
 		t.Writes++
 	}
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -37,7 +38,8 @@ func (c *CreatedResources) Record(e *Event) {
 // CreatesObject reports whether the request created an object that a user may look for. Events are not, and reviews are
 // answered without creating one.
 func (r *Request) CreatesObject() bool {
-	return r.Verb == "create" && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !r.isReview()
+	creates := r.Verb == "create" || r.Code == http.StatusCreated // as by server-side apply
+	return creates && !r.Failed() && r.Recorded == nil && r.Subresource == "" && !r.isReview()
 }
 
 // Resources returns the resources, sorted by resource and group.

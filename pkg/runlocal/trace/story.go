@@ -17,7 +17,8 @@ import (
 // controller does about a key again, in reaction to what followed, belongs to the same step, so that a rollout is as
 // deep as its controllers are many, however many pods it replaces.
 type Step struct {
-	// Controller is the short name of the controller; empty for a change from outside, whose field manager Manager is.
+	// Controller is the short name of the controller, or the name of a program outside whose requests were refused; it
+	// is empty for a change from outside, whose field manager Manager is.
 	// That is empty if it is not known.
 	Controller, Manager string
 	// Acts are what it did, in the order of their beginning. There is at least one.
@@ -44,7 +45,7 @@ const (
 	ActSeen  ActType = "seen"
 	// ActStatus is a write of a status from which something can be told: Changes.
 	ActStatus ActType = "status"
-	// ActRefused is a write that was refused, with the Message. ActFailed is a reconcile that failed for another
+	// ActRefused is a write, or of a program outside any request, that was refused, with the Message. ActFailed is a reconcile that failed for another
 	// reason.
 	ActRefused ActType = "refused"
 	ActFailed  ActType = "failed"

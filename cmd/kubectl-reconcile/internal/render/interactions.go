@@ -129,7 +129,7 @@ func (t *interactions) watches(c *interaction.Controller) []string {
 		}
 		var by []string
 		for _, writer := range w.By {
-			by = append(by, fmt.Sprintf("%d by %s", writer.Reconciles, WakerText(writer, c.Name, t.FieldManager)))
+			by = append(by, fmt.Sprintf("%d by %s", writer.Reconciles, WrittenByText(writer, c.Name, t.FieldManager)))
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s (%s)", t.kind(w.Kind), counted(w.Reconciles, "reconcile"),
 			strings.Join(by, ", ")))
@@ -144,8 +144,8 @@ func (t *interactions) watches(c *interaction.Controller) []string {
 	return labelled("watches", lines)
 }
 
-// WakerText names who made a controller reconcile by writing: "itself", "you" for the field manager, or a name.
-func WakerText(by interaction.Writer, controller, fieldManager string) string {
+// WrittenByText names who made a controller reconcile by writing: "itself", "you" for the field manager, or a name.
+func WrittenByText(by interaction.Writer, controller, fieldManager string) string {
 	switch {
 	case by.Name == "":
 		return "others"

@@ -80,7 +80,7 @@ func (t *storyTable) seconds(at time.Time) string {
 func actorText(controller, manager, own string) string {
 	switch {
 	case controller != "":
-		return controller
+		return Escape(controller)
 	case manager == "":
 		return "(somebody)"
 	case manager == own:
@@ -216,6 +216,9 @@ func (t *storyTable) objects(a *trace.Act) string {
 	kind := a.Of.Kind
 	if kind == "" {
 		kind = a.Of.Resource
+	}
+	if a.Type == trace.ActRefused && a.Subresource != "" {
+		kind += "/" + a.Subresource
 	}
 	switch {
 	case a.Type == trace.ActFailed:

@@ -37,20 +37,28 @@ func (out *Outputs) writeGraph(r *result) error {
 	case GraphMermaid:
 		err = diagram.WriteMermaid(w, interactionDiagram(graph, out.o.author()))
 	case GraphText:
-		if out.o.Detail < render.Verbose {
-			graph.Lints = slices.DeleteFunc(graph.Lints, func(l interaction.Lint) bool {
-				return slices.Contains(simulated, l.Controller)
-			})
+		all := out.o.Detail >= render.Verbose || out.o.Serve != nil && out.o.Detail >= render.Normal // with -v
+		if !all {
+			graph.Lints = slices.DeleteFunc(graph.Lints, isOfSimulated)
 		}
 		err = render.Interactions(w, graph, render.InteractionOptions{
 			Palette: out.o.Palette, FieldManager: out.o.author(), Width: render.TerminalWidth(w),
-			All: out.o.Detail >= render.Verbose,
+			All: all,
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("writing the graph: %w", err)
 	}
 	return nil
+}
+
+// isOfSimulated reports whether a lint is about the simulated nodes, alone or with others.
+func isOfSimulated(l interaction.Lint) bool {
+	names := append(slices.Clone(l.Writers), l.Controller)
+	for _, step := range l.Path {
+		names = append(names, step.Controller)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(simulated, name) })
 }
 
 // interactionDiagram returns a graph with a box for each controller, kind and field manager that did something: arrows
@@ -92,7 +100,7 @@ func interactionDiagram(g interaction.Graph, fieldManager string) diagram.Graph 
 			})
 			for _, by := range w.By {
 				if by.Outside {
-					name := render.WakerText(by, c.Name, fieldManager)
+					name := render.WrittenByText(by, c.Name, fieldManager)
 					from := box("outside "+name, diagram.Box{Lines: []string{name}, Tone: render.ToneDim})
 					arrow(diagram.Arrow{From: from, To: kind(w.Kind)})
 				}

@@ -102,7 +102,8 @@ type narrowed struct {
 	// tree has the UIDs and objectIDs of what trees own; orphans are objects by the UID of an owner that is in no tree.
 	tree    recent.Map[string, bool]
 	orphans recent.Map[string, []trace.Object]
-	seen    map[string]bool // the names that something had
+	learnt  recent.Map[string, bool] // the UIDs of orphans
+	seen    map[string]bool          // the names that something had
 }
 
 func newNarrowed(n Narrowing, next trace.Sink) *narrowed {
@@ -110,6 +111,7 @@ func newNarrowed(n Narrowing, next trace.Sink) *narrowed {
 		Narrowing: n, next: next, held: map[trace.ReconcileID][]*trace.Event{}, seen: map[string]bool{},
 		tree:    recent.Map[string, bool]{Capacity: maxTree},
 		orphans: recent.Map[string, []trace.Object]{Capacity: maxTree},
+		learnt:  recent.Map[string, bool]{Capacity: maxTree},
 	}
 }
 
@@ -124,7 +126,12 @@ func (n *narrowed) Record(e *trace.Event) {
 		n.shown.Put(e.Reconcile, selected)
 	case *trace.Watch:
 		n.learn(d)
-		if selected = n.selects(&d.Object); selected {
+		selected = n.selects(&d.Object)
+		if d.Event == trace.Deleted {
+			n.tree.Delete(objectID(&d.Object))
+			n.tree.Delete(d.UID)
+		}
+		if selected {
 			n.show(d.WrittenBy)
 		} else {
 			selected, _ = n.shown.Get(d.WrittenBy)
@@ -194,6 +201,9 @@ func (n *narrowed) selectsKey(e *trace.Event, start *trace.Start) bool {
 // selects reports whether an object is one of those that are shown.
 func (n *narrowed) selects(o *trace.Object) bool {
 	isTree, _ := n.tree.Get(objectID(o))
+	if !isTree && o.UID != "" { // an Event names no resource
+		isTree, _ = n.tree.Get(o.UID)
+	}
 	return n.isNamed(n.Objects, o) || n.isNamed(n.Trees, o) || isTree
 }
 
@@ -215,7 +225,7 @@ func (n *narrowed) isNamed(names []timeline.Name, o *trace.Object) bool {
 
 // learn finds out whether an object belongs to a tree, by its owners.
 func (n *narrowed) learn(w *trace.Watch) {
-	if len(n.Trees) == 0 {
+	if known, _ := n.learnt.Get(w.UID); len(n.Trees) == 0 || known || w.Event == trace.Deleted {
 		return
 	}
 	if n.isNamed(n.Trees, &w.Object) {
@@ -229,10 +239,9 @@ func (n *narrowed) learn(w *trace.Watch) {
 			return
 		}
 		others, _ := n.orphans.Get(owner.UID)
-		if !slices.Contains(others, w.Object) {
-			n.orphans.Put(owner.UID, append(others, w.Object))
-		}
+		n.orphans.Put(owner.UID, append(others, w.Object))
 	}
+	n.learnt.Put(w.UID, len(w.Owners) > 0)
 }
 
 // addToTree adds an object and what it owns.
