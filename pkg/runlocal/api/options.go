@@ -75,8 +75,8 @@ type Options struct {
 	// OnCommit is called after every write, with the context of the request and in a goroutine that has inherited the
 	// pprof labels of the caller of an in-process request. It must not block and must not write to this server.
 	OnCommit func(ctx context.Context, resourceVersion uint64)
-	// Observe, if not nil, returns a handler in the place of that of the clients that come by Listen, unless Recorded is
-	// set.
+	// Observe, if not nil, returns a handler in the place of that of the clients that come by Listen, unless Recorded
+	// is set.
 	Observe func(http.Handler) http.Handler
 	// NewUID, if not nil, returns the uid of an object of the resource that is created; empty, and without it, uids are
 	// random. It must be safe for concurrent use. See memstore.Options for the resources that it is for.

@@ -35,8 +35,8 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 	return out
 }
 
-// leases are what leaders are elected by, and nodes say by that they live: they are read and written without a watch, and
-// nobody owns them.
+// leases are what leaders are elected by, and heartbeats of nodes: they are read and written without a watch, and have
+// no owner.
 var leases = Kind{Group: "coordination.k8s.io", Kind: "Lease"}
 
 // unwatchedReads returns the kinds that a controller reads by requests, and does not watch.

@@ -100,7 +100,7 @@ func TestHandlerSecrets(t *testing.T) {
 				w.WriteHeader(http.StatusForbidden)
 				_, _ = w.Write(body)
 			}))
-			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("PATCH", row.path, nil))
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPatch, row.path, nil))
 			for e := range history.All() {
 				message := e.Detail.(*trace.ClientRequest).Message
 				if !strings.Contains(message, row.want) || strings.Contains(message, "hunter2") {
@@ -161,5 +161,5 @@ func TestHandlerAborted(t *testing.T) {
 			t.Errorf("a handler that panics: %d requests are recorded", recorded())
 		}
 	}()
-	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/api/v1/pods?watch=true", nil))
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", nil))
 }

@@ -314,7 +314,8 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 		return e
 	}
 	w := &trace.Watch{
-		Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial, Owners: ownersOf(m),
+		Event: event, Object: i.object(m), ResourceVersion: m.GetResourceVersion(), Initial: initial,
+		Owners: ownersOf(m),
 	}
 	if event != trace.Resync {
 		by := i.tap.writers.get(snapshot.VersionNumber(w.ResourceVersion))
@@ -366,7 +367,8 @@ func ownersOf(m metav1.Object) []trace.Object {
 	for _, r := range m.GetOwnerReferences() {
 		gv, _ := schema.ParseGroupVersion(r.APIVersion) // what it returns for a wrong one names no kind
 		out = append(out, trace.Object{
-			Group: gv.Group, Version: gv.Version, Kind: r.Kind, Namespace: m.GetNamespace(), Name: r.Name, UID: string(r.UID),
+			Group: gv.Group, Version: gv.Version, Kind: r.Kind,
+			Namespace: m.GetNamespace(), Name: r.Name, UID: string(r.UID),
 		})
 	}
 	return out

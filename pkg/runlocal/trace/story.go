@@ -45,8 +45,8 @@ const (
 	ActSeen  ActType = "seen"
 	// ActStatus is a write of a status from which something can be told: Changes.
 	ActStatus ActType = "status"
-	// ActRefused is a write, or of a program outside any request, that was refused, with the Message. ActFailed is a reconcile that failed for another
-	// reason.
+	// ActRefused is a write, or of a program outside any request, that was refused, with the Message. ActFailed is a
+	// reconcile that failed for another reason.
 	ActRefused ActType = "refused"
 	ActFailed  ActType = "failed"
 )

@@ -28,7 +28,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	o := &session.Options{
 		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events, Blocks: f.session.Blocks,
 		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", Graph: f.graph(),
-		TraceFile: f.session.TraceFile, Telemetry: f.session.Telemetry.ToTelemetry(), Streams: streams, Progress: progress,
+		TraceFile: f.session.TraceFile, Telemetry: f.session.Telemetry.ToTelemetry(),
+		Streams: streams, Progress: progress,
 		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv), Clock: clock.RealClock{},
 	}
 	var err error
