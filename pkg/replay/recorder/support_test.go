@@ -142,10 +142,8 @@ func (c *shiftedClock) set(d time.Duration) {
 	c.shift = d
 }
 
-// network is the way to a server, which can be cut. It is an http.RoundTripper.
+// network is the way to a server, which can be cut.
 type network struct {
-	next http.RoundTripper
-
 	mu sync.Mutex
 	// down refuses connections.
 	down bool
@@ -157,8 +155,14 @@ type network struct {
 
 var errDown = errors.New("connect: connection refused")
 
+// way is the way to next over a network: each client has one.
+type way struct {
+	*network
+	next http.RoundTripper
+}
+
 // RoundTrip implements http.RoundTripper.
-func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+func (n way) RoundTrip(req *http.Request) (*http.Response, error) {
 	n.mu.Lock()
 	down, intercept := n.down, n.intercept
 	n.requests = append(n.requests, req.URL.RequestURI())
@@ -177,7 +181,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, cancel: cancel, network: n}
+	b := &body{ReadCloser: resp.Body, cancel: cancel, network: n.network}
 	resp.Body = b
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -312,10 +316,7 @@ func prepare(t testing.TB, change func(*Options)) *recording {
 		t.Fatal(err)
 	}
 	config := server.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		r.network.next = next
-		return r.network
-	})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return way{r.network, next} })
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop, r.config = cancel, config
 	r.runs = func(s []Selection) {

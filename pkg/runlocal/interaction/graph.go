@@ -73,12 +73,14 @@ type Requests struct {
 	Kind
 	Subresource string `json:"subresource,omitempty"`
 	Verb        string `json:"verb"`
-	// Requests counts those that were accepted, Conflicts those that were refused because the object had changed, and
-	// Refused all others that failed.
+	// Requests counts those that were accepted, Missing the reads of what does not exist, Conflicts the writes that were
+	// refused because the object had changed, and Refused all others that failed.
 	Requests  int `json:"requests"`
+	Missing   int `json:"missing,omitempty"`
 	Conflicts int `json:"conflicts,omitempty"`
 	Refused   int `json:"refused,omitempty"`
-	// Fields are the fields that the writes changed, to a depth of two, sorted; none for objects that were created.
+	// Fields are the fields that the writes changed, to a depth of two, sorted; none for objects that were created, and
+	// of kinds that nobody watches.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -146,14 +146,18 @@ func TestPrograms(t *testing.T) {
 		for _, q := range []trace.Request{
 			{Verb: "create", Object: lease, Code: 201}, {Verb: "create", Object: webRS, Code: 201, DryRun: true},
 			{Verb: "watch", Object: web, Code: 200}, {Verb: "list", Object: web, Code: 200},
-			{Verb: "list", Object: webRS, Code: 200}, *update(web, "", "spec.replicas"),
+			{Verb: "get", Object: web, Code: 404}, {Verb: "list", Object: webRS, Code: 200}, *update(web, "", "spec.selector"),
 		} {
 			r.Record(&trace.Event{Detail: &trace.ClientRequest{Program: program, Request: q}})
 		}
+		r.watched(web, 0, "author", "spec.replicas") // what the update has changed, by all who saw it
 	}
 	want := interaction.Controller{
 		Name: "manager", Program: true, Watches: []interaction.Watched{{Kind: deployments}},
-		Reads: []interaction.Requests{{Kind: deployments, Verb: "list", Requests: 1}, {Kind: replicasets, Verb: "list", Requests: 1}},
+		Reads: []interaction.Requests{
+			{Kind: deployments, Verb: "get", Missing: 1},
+			{Kind: deployments, Verb: "list", Requests: 1}, {Kind: replicasets, Verb: "list", Requests: 1},
+		},
 		Writes: []interaction.Requests{
 			{Kind: deployments, Verb: "update", Requests: 1, Fields: []string{"spec.replicas"}},
 			{Kind: interaction.Kind{Group: "coordination.k8s.io", Kind: "Lease"}, Verb: "create", Requests: 1},

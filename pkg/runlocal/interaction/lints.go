@@ -26,7 +26,7 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 			}
 			out = append(out, Lint{Type: NoOwner, Controller: c.Name, Of: &kind, Count: count})
 		}
-		if watchesKnown || c.Program {
+		if (watchesKnown || c.Program) && !slices.Contains(readsAnyKind, c.Name) {
 			out = append(out, unwatchedReads(c)...)
 		}
 	}
@@ -38,6 +38,9 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 // leases are what leaders are elected by, and heartbeats of nodes: they are read and written without a watch, and have
 // no owner.
 var leases = Kind{Group: "coordination.k8s.io", Kind: "Lease"}
+
+// readsAnyKind are controllers that watch kinds as they find them, whatever these are.
+var readsAnyKind = []string{"garbagecollector", "namespace", "resourcequota"}
 
 // unwatchedReads returns the kinds that a controller reads by requests, and does not watch.
 func unwatchedReads(c *Controller) []Lint {

@@ -3,6 +3,7 @@ package interaction
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,10 @@ type Recorder struct {
 	mu          sync.Mutex // guards all below
 	controllers map[nodeKey]*node
 	open        recent.Map[trace.ReconcileID, *running]
+	// sent are the writes whose version no watch event has shown, and shown the fields of versions that no request has
+	// named: either may come first.
+	sent  recent.Map[string, *Requests]
+	shown recent.Map[string, []fields.Change]
 	// writers are who wrote a field last; contested are the fields that another has written next.
 	writers   recent.Map[fieldOfObject, string]
 	contested map[fieldOfKind]*Lint
@@ -72,7 +77,11 @@ type fieldOfKind struct {
 
 // NewRecorder returns a Recorder that has seen nothing.
 func NewRecorder() *Recorder {
-	return &Recorder{controllers: map[nodeKey]*node{}, contested: map[fieldOfKind]*Lint{}}
+	return &Recorder{
+		controllers: map[nodeKey]*node{}, contested: map[fieldOfKind]*Lint{},
+		sent:  recent.Map[string, *Requests]{Capacity: maxApart},
+		shown: recent.Map[string, []fields.Change]{Capacity: maxApart},
+	}
 }
 
 // Record implements trace.Sink.
@@ -87,6 +96,7 @@ func (r *Recorder) Record(e *trace.Event) {
 				writer = d.Manager.Name()
 			}
 			r.wrote(&d.Object, writer, d.Change.Fields())
+			r.modified(d)
 		}
 	case *trace.Start:
 		r.start(e, d)
@@ -115,6 +125,8 @@ func (r *Recorder) clientRequest(d *trace.ClientRequest) {
 }
 
 const (
+	// maxApart is how many versions may be written or shown between a request and its watch event.
+	maxApart = 2048
 	// maxNodes bounds the controllers and programs, and maxContested the fields that several have written. What comes
 	// later is left out.
 	maxNodes     = 200
@@ -208,6 +220,9 @@ func (r *Recorder) request(by nodeKey, q *trace.Request) {
 	case q.IsConflict():
 		all.Conflicts++
 		return
+	case q.Failed() && !q.IsWrite() && q.Code == http.StatusNotFound:
+		all.Missing++
+		return
 	case q.Failed():
 		all.Refused++
 		return
@@ -221,15 +236,41 @@ func (r *Recorder) request(by nodeKey, q *trace.Request) {
 		if q.Owner == "" && q.UID != "" { // else the object is not known
 			n.unowned[key.of]++
 		}
+	case q.DryRun: // which no watch event follows
+		all.addFields(q.Change.Fields())
 	case q.IsWrite():
-		for _, c := range q.Change.Fields() {
-			field := outline(c.Path)
-			if field == generation {
-				continue
-			}
-			if i, known := slices.BinarySearch(all.Fields, field); !known {
-				all.Fields = slices.Insert(all.Fields, i, field)
-			}
+		version := versionOf(&q.Object, q.ResourceVersion)
+		if changes, ok := r.shown.Get(version); ok {
+			all.addFields(changes)
+		} else {
+			r.sent.Put(version, all)
+		}
+	}
+}
+
+// versionOf names a version of an object of a kind.
+func versionOf(o *trace.Object, version string) string { return kindOf(o).String() + "/" + version }
+
+// modified adds the fields of a change to the requests that made it: the request itself is compared with a version that
+// may be older than the one before.
+func (r *Recorder) modified(w *trace.Watch) {
+	version := versionOf(&w.Object, w.ResourceVersion)
+	if all, ok := r.sent.Get(version); ok {
+		all.addFields(w.Change.Fields())
+		r.sent.Delete(version)
+	} else {
+		r.shown.Put(version, w.Change.Fields())
+	}
+}
+
+func (q *Requests) addFields(changes []fields.Change) {
+	for _, c := range changes {
+		field := outline(c.Path)
+		if field == generation {
+			continue
+		}
+		if i, known := slices.BinarySearch(q.Fields, field); !known {
+			q.Fields = slices.Insert(q.Fields, i, field)
 		}
 	}
 }
@@ -257,7 +298,7 @@ func (r *Recorder) wrote(o *trace.Object, writer string, changes []fields.Change
 	}
 	hasHeartbeats := findings.HasHeartbeats(schema.GroupKind(kind))
 	for _, c := range changes {
-		if c.Path == generation || findings.IsHeartbeat(c.Path) ||
+		if c.Path == generation || strings.HasPrefix(c.Path, "metadata.deletion") || findings.IsHeartbeat(c.Path) ||
 			hasHeartbeats && strings.HasPrefix(c.Path, "status") {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -26,8 +27,13 @@ func (t *Tap) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		a := &clientAnswer{ResponseWriter: w, tap: t, call: c, start: t.clock.Now(), code: http.StatusOK}
+		agent, program := userAgent(req)
+		a := &clientAnswer{
+			ResponseWriter: w, tap: t, call: c, agent: agent, program: program, start: t.clock.Now(), code: http.StatusOK,
+		}
 		defer a.end() // also after a panic, by which handlers end an answer early
+		serving := &activity{program: program, inRequest: true}
+		defer serving.enter(pprof.Labels("program", program)).end() // for Committed
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(a), req)
 	})
 }
@@ -40,12 +46,23 @@ const (
 	maxUserAgent = 256
 )
 
+// userAgent returns the user agent of a request, and the name of the program in it.
+func userAgent(req *http.Request) (agent, program string) {
+	agent = req.UserAgent()
+	agent = strings.ToValidUTF8(agent[:min(len(agent), maxUserAgent)], "?")
+	program, _, _ = strings.Cut(agent, "/")
+	return agent, cmp.Or(program, "unknown")
+}
+
 // clientAnswer observes the answer to a client outside. As every http.ResponseWriter it is used by one goroutine at a
 // time: the filter that ends requests in time has a lock.
 type clientAnswer struct {
 	http.ResponseWriter
 	tap   *Tap
 	call  *call
+	// agent is the user agent, and program its name of a program.
+	agent, program string
+
 	start time.Time
 	began bool // the header was written
 	code  int
@@ -94,10 +111,7 @@ func (a *clientAnswer) end() {
 	a.ended = true
 	resp := &http.Response{StatusCode: a.code, Header: a.Header(), Body: io.NopCloser(&a.body)}
 	a.call.answered(resp, nil)
-	agent := a.call.req.UserAgent()
-	agent = strings.ToValidUTF8(agent[:min(len(agent), maxUserAgent)], "?")
-	program, _, _ := strings.Cut(agent, "/")
 	a.tap.rec.Emit("", 0, "", &trace.ClientRequest{
-		Program: cmp.Or(program, "unknown"), UserAgent: agent, Request: *a.call.request,
+		Program: a.program, UserAgent: a.agent, Request: *a.call.request,
 	})
 }

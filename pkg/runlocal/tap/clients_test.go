@@ -79,10 +79,10 @@ func TestHandlerSecrets(t *testing.T) {
 	for _, row := range []struct {
 		reason, path, status, message, want string
 	}{
-		{"a patch that cannot be applied", path, "Invalid", `"" is invalid: patch: Invalid value: "{\"data\":{\"p\":\"hunter2\"}}": json`, "is not kept"},
+		{"a patch that cannot be applied", path, "Invalid", `"" is invalid: patch: Invalid value: "{\"data\":{\"p\":\"hunter2\"}}": json`, "; the message is not kept"},
 		{"of another kind, too", "/api/v1/namespaces/shop/pods/a", "Invalid", `"" is invalid: patch: Invalid value: "{\"p\":\"hunter2\"}": json: bad`, "json: bad"},
-		{"a webhook", path, "Forbidden", `admission webhook "w" denied the request: hunter2`, "is not kept"},
-		{"a name that looks like it", path, "Forbidden", `secrets "hunter2" is forbidden: User "a" has hunter2`, "is not kept"},
+		{"a webhook", path, "Forbidden", `admission webhook "w" denied the request: hunter2`, "; the message is not kept"},
+		{"a name that looks like it", path, "Forbidden", `secrets "hunter2" is forbidden: User "a" has hunter2`, "; the message is not kept"},
 		{"access", path, "Forbidden", `secrets "db" is forbidden: User "a" cannot patch resource "secrets" in API group "" in the namespace "shop"`, "cannot patch"},
 		{"a conflict", path, "Conflict", `Operation cannot be fulfilled on secrets "db"`, "cannot be fulfilled"},
 	} {
@@ -136,6 +136,31 @@ func TestHandlerStreams(t *testing.T) {
 		close(read)
 		_ = resp.Body.Close()
 		server.Close()
+	}
+}
+
+// TestProgramsWrite: of a deletion, and where managedFields do not tell, the program that sent the request has written.
+func TestProgramsWrite(t *testing.T) {
+	tap, _ := recording()
+	handler := tap.Handler(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		committed := make(chan struct{})
+		go func() { // as filters of an API server do
+			tap.Committed(req.Context(), 7)
+			close(committed)
+		}()
+		<-committed
+	}))
+	req := httptest.NewRequest(http.MethodDelete, "/api/v1/namespaces/shop/pods/a", nil)
+	req.Header.Set("User-Agent", "kubectl/v1")
+	handler.ServeHTTP(httptest.NewRecorder(), req)
+	tap.Committed(t.Context(), 8)
+	for version, want := range map[string]string{"7": "kubectl", "8": ""} {
+		for _, event := range []trace.WatchType{trace.Deleted, trace.Modified} {
+			pod := &metav1.ObjectMeta{Name: "a", ResourceVersion: version}
+			if got := tap.manager(&trace.Watch{Event: event}, pod).Name(); got != want {
+				t.Errorf("%s of version %s was written by %q, not %q", event, version, got, want)
+			}
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type activity struct {
 	iteration *iteration
 	// startedBy is the reconcile that passed this work to another goroutine, and may have ended; 0 if there is none.
 	startedBy trace.ReconcileID
+	// program is the name of the program outside whose request is served; empty if none is.
+	program string
 	// inRequest means that a request is under way: lines logged there are the API server's, if it runs in this process.
 	inRequest bool
 }

@@ -121,6 +121,7 @@ type Tap struct {
 	listOrder    func(namespace, name string) string
 	listFailed   func(schema.GroupVersionResource, error)
 	writers      writers
+	programs     programs
 	managers     managers
 	stacks       stacks
 	answers      answers
@@ -181,7 +182,10 @@ func (t *Tap) Committed(_ context.Context, resourceVersion uint64) {
 	for newest := t.newest.Load(); resourceVersion > newest && !t.newest.CompareAndSwap(newest, resourceVersion); {
 		newest = t.newest.Load()
 	}
-	if r := currentActivity().reconcile; r != nil {
-		t.writers.put(resourceVersion, r)
+	switch a := currentActivity(); {
+	case a.reconcile != nil:
+		t.writers.put(resourceVersion, a.reconcile)
+	case a.program != "":
+		t.programs.put(resourceVersion, a.program)
 	}
 }

@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -133,7 +135,8 @@ func (c *call) refused(s metav1.Status) {
 	r := c.request
 	r.Reason, r.Message = string(s.Reason), s.Message
 	if r.Resource == "secrets" && r.Group == "" && !mayKeep(s) {
-		r.Message = "the message may have values of the Secret, and is not kept"
+		r.Message = fmt.Sprintf("%s (%d); the message is not kept, as it may have values of the Secret",
+			cmp.Or(r.Reason, "an error"), r.Code)
 	}
 	if r.Name == "" && c.req.GetBody == nil && s.Details != nil {
 		r.Name = s.Details.Name // a server cannot read the request again

@@ -56,6 +56,27 @@ func (w *writers) get(rv uint64) writer {
 	return by
 }
 
+// programs keeps which program outside sent the request that wrote a resourceVersion. The zero value is empty. Its
+// methods may be called concurrently.
+type programs struct {
+	mu   sync.Mutex // guards byRV
+	byRV recent.Map[uint64, string]
+}
+
+func (p *programs) put(rv uint64, program string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byRV.Put(rv, program)
+}
+
+// get returns the empty name for a version that no program has written, or not recently.
+func (p *programs) get(rv uint64) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	program, _ := p.byRV.Get(rv)
+	return program
+}
+
 // managers keeps the managedFields of recent versions of objects that no reconcile of the session wrote, from the time
 // an informer drops them until its handlers run. The zero value is empty. Its methods may be called concurrently.
 type managers struct {
@@ -98,10 +119,20 @@ func (t *Tap) trim(obj any) (any, error) {
 }
 
 // manager returns the field manager behind an event that no reconcile of the session wrote: of an addition the first
-// manager, of a modification the owner of a field that has a new value. It is not known if fields were only removed, or
-// if the object was deleted.
+// manager, of a modification the owner of a field that has a new value. If fields were only removed, or if the object was
+// deleted, it is the program that sent the request, if that is known.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	managed := t.managers.get(obj)
+	program := t.programs.get(snapshot.VersionNumber(obj.GetResourceVersion()))
+	if program != "" && (w.Event == trace.Deleted || w.Event == trace.Modified) {
+		return trace.ManagerFrom(func() fields.Writer {
+			by := t.externalManager(changer(managed, w.Change.Fields()))
+			if by.Manager == "" {
+				by = fields.Writer{Manager: program}
+			}
+			return by
+		})
+	}
 	if len(managed) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
@@ -11,6 +12,9 @@ func FieldPaths(flag string, texts []string) ([]string, error) {
 	var out []string
 	for _, text := range texts {
 		path, err := fields.ParsePath(text)
+		if name, _, _ := strings.Cut(text, "["); err == nil && strings.ContainsAny(name, ", $") {
+			err = fmt.Errorf("%q is not the path of one field", text)
+		}
 		if err != nil {
 			return nil, WithHint(fmt.Errorf("--%s: %w", flag, err),
 				"for example spec.replicas, spec.template.spec.containers[web].image or "+

@@ -45,7 +45,11 @@ type FieldLines struct {
 	causes  recent.Map[trace.ReconcileID, fieldCause]
 	// failed are the causes, of a change of a field that is followed, of reconciles that failed: by controller and key,
 	// until one goes well.
-	failed  recent.Map[string, fieldCause]
+	failed recent.Map[string, fieldCause]
+	// latest are the last changes of fields that are followed, by object, and acted the ones of these that a controller
+	// has acted on, by its name and the object.
+	latest  recent.Map[string, fieldCause]
+	acted   recent.Map[string, string]
 	known   recent.Map[string, struct{}] // changes that have a line
 	changed map[string]bool              // of the fields to follow, those that have a line
 	err     error                        // the first of out
@@ -64,6 +68,8 @@ func NewFieldLines(out io.Writer, o FieldLinesOptions) *FieldLines {
 		causes: recent.Map[trace.ReconcileID, fieldCause]{Capacity: maxRecent},
 		failed: recent.Map[string, fieldCause]{Capacity: maxRecent},
 		known:  recent.Map[string, struct{}]{Capacity: maxRecent},
+		latest: recent.Map[string, fieldCause]{Capacity: maxRecent},
+		acted:  recent.Map[string, string]{Capacity: maxRecent},
 	}
 }
 
@@ -113,8 +119,11 @@ func (l *FieldLines) Record(e *trace.Event) {
 	case *trace.Watch:
 		if d.Event == trace.Modified {
 			l.add(e.Time, &d.Object, d.ResourceVersion, d.Change, func() string {
-				return "by " + l.writer(d) + l.after(d.WrittenBy)
+				return "by " + l.writer(d) + l.after(d.WrittenBy, d.Writer)
 			})
+			if cause := l.oneCause(trace.Cause{Type: trace.CauseWatch, Watch: d}); cause.ofField {
+				l.latest.Put(cause.object, cause)
+			}
 		}
 	case *trace.Request:
 		creates := d.Verb == "create" && d.Subresource == ""
@@ -131,7 +140,7 @@ func (l *FieldLines) Record(e *trace.Event) {
 			if d.DryRun {
 				by += " (dry run)"
 			}
-			return by + l.after(e.Reconcile)
+			return by + l.after(e.Reconcile, e.Controller)
 		})
 	}
 	if l.begun {
@@ -201,9 +210,19 @@ func (l *FieldLines) writer(w *trace.Watch) string {
 	return actorText(w.Writer, by.Manager, l.o.FieldManager) + howText(by.Operation, by.Subresource)
 }
 
-// after returns what a reconcile reacts to as the end of a sentence; empty if that is not known. l.mu must be held.
-func (l *FieldLines) after(id trace.ReconcileID) string {
+// after returns what a reconcile of a controller reacts to as the end of a sentence; empty if that is not known. A
+// reconcile that another change of an object has led to has read the object with the last change of a field that is
+// followed, on which the controller has not acted yet. l.mu must be held.
+func (l *FieldLines) after(id trace.ReconcileID, controller string) string {
 	cause, _ := l.causes.Get(id)
+	key := controller + "\x00" + cause.object
+	latest, known := l.latest.Get(cause.object)
+	if acted, _ := l.acted.Get(key); known && !cause.ofField && acted != latest.text && latest.writer != controller {
+		cause = latest
+	}
+	if cause.ofField {
+		l.acted.Put(key, cause.text)
+	}
 	return cause.text
 }
 
@@ -211,6 +230,8 @@ func (l *FieldLines) after(id trace.ReconcileID) string {
 type fieldCause struct {
 	text    string // as the end of a sentence
 	ofField bool   // whether it is a change of a field that is followed
+	object  string // of a watch event
+	writer  string // the controller that wrote it; empty if it came from outside
 }
 
 // queueKey names the key of an event in the queue of its controller.
@@ -241,9 +262,11 @@ var whatHappened = map[trace.WatchType]string{
 // that one. l.mu must be held.
 func (l *FieldLines) oneCause(c trace.Cause) fieldCause {
 	if w := c.Watch; w != nil {
-		return fieldCause{l.watch(w), slices.ContainsFunc(w.Change.Fields(), func(c fields.Change) bool {
-			return len(l.followed(c)) > 0
-		})}
+		isFollowed := func(c fields.Change) bool { return len(l.followed(c)) > 0 }
+		return fieldCause{
+			text: l.watch(w), ofField: slices.ContainsFunc(w.Change.Fields(), isFollowed),
+			object: fmt.Sprint(w.Group, "/", w.Kind, "/", w.Namespace, "/", w.Name), writer: w.Writer,
+		}
 	}
 	before, known := l.causes.Get(c.Reconcile)
 	switch {

@@ -42,7 +42,7 @@ func Interactions(w io.Writer, g interaction.Graph, o InteractionOptions) error 
 		}
 		what := counted(c.Reconciles, "reconcile")
 		if c.Program {
-			what = "a program outside"
+			what = "a program outside of the sandbox"
 		}
 		fmt.Fprintf(&text, "%s  %s\n", o.Palette.Strong(Escape(c.Name)), what)
 		for _, line := range slices.Concat(
@@ -166,6 +166,9 @@ func (t *interactions) requests(label string, all []interaction.Requests) []stri
 			line += "/" + q.Subresource
 		}
 		line += fmt.Sprintf(": %s %d", q.Verb, q.Requests)
+		if q.Missing > 0 {
+			line += fmt.Sprintf(", %d not found", q.Missing)
+		}
 		if q.Conflicts > 0 {
 			line += ", " + counted(q.Conflicts, "conflict")
 		}

@@ -46,7 +46,8 @@ ready, or as --until says.
 Writes of a status that only repeat what is told, and reconciles that wrote nothing and went well, are
 counted at the end; -v shows all of them. With --blocks, and in a dry run, each block of lines is a
 reconcile, shown when it ends: the time since the start at which it ended, the controller, the key,
-and a number by which others name it. How long it took is in its last line.`,
+and a number by which others name it. How long it took is in its last line. Words such as "put off"
+are explained in docs/glossary.md.`,
 		Args: cobra.ArbitraryArgs, // objects to copy with --from-cluster: validate refuses others
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {

@@ -78,6 +78,18 @@ type Narrowing struct{ Objects, Trees []timeline.Name }
 
 func (n *Narrowing) isZero() bool { return len(n.Objects)+len(n.Trees) == 0 }
 
+// shownText names the objects, and says of trees that they are.
+func (n *Narrowing) shownText() string {
+	var out []string
+	for _, name := range n.Objects {
+		out = cli.AppendUnique(out, name.Kind+"/"+name.Name)
+	}
+	for _, name := range n.Trees {
+		out = cli.AppendUnique(out, name.Kind+"/"+name.Name+" with what it owns")
+	}
+	return cli.Enumerate(out)
+}
+
 // names are the objects as the user named them.
 func (n *Narrowing) names() []string {
 	var out []string

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,8 +35,7 @@ func (out *Outputs) printSummary(r *result) error {
 	}
 	fmt.Fprintln(out.stdout)
 	if out.narrowed != nil {
-		names := out.narrowed.names()
-		out.Summaryf("shown: what concerns %s; the summary is of the whole run", cli.Enumerate(names))
+		out.Summaryf("shown: what concerns %s; the summary is of the whole run", out.narrowed.shownText())
 		for _, name := range out.narrowed.unseen() {
 			out.Summaryf("%s: no controller watched, reconciled or wrote such an object", name)
 		}
@@ -133,10 +133,22 @@ func (out *Outputs) printWrites(r recorded) error {
 	return nil
 }
 
+// timers are what the timers of controllers are for, of those that set them for one thing only: the calls of AddAfter
+// in pkg/controller of k8s.io/kubernetes.
+var timers = map[string]string{
+	"cronjob":                  "next time of its schedule",
+	"deployment":               "check of the progress deadline",
+	"horizontalpodautoscaling": "next look at the metrics",
+	"replicaset":               "minReadySeconds of a pod",
+	"replicationcontroller":    "minReadySeconds of a pod",
+	"statefulset":              "minReadySeconds of a pod",
+	"ttl-after-finished":       "end of its time to live",
+}
+
 func (out *Outputs) printPending(pending []pendingKey) {
 	pending, more := shorten(out, pending, maxPending)
 	for _, p := range pending {
-		why := "timer"
+		why := cmp.Or(timers[p.Controller], "timer")
 		if p.Retry > 0 {
 			why = fmt.Sprintf("retry %d", p.Retry)
 		}
