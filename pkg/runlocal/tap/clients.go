@@ -58,8 +58,8 @@ func userAgent(req *http.Request) (agent, program string) {
 // time: the filter that ends requests in time has a lock.
 type clientAnswer struct {
 	http.ResponseWriter
-	tap   *Tap
-	call  *call
+	tap  *Tap
+	call *call
 	// agent is the user agent, and program its name of a program.
 	agent, program string
 
