@@ -73,8 +73,8 @@ type Requests struct {
 	Kind
 	Subresource string `json:"subresource,omitempty"`
 	Verb        string `json:"verb"`
-	// Requests counts those that were accepted, Missing the reads of what does not exist, Conflicts the writes that were
-	// refused because the object had changed, and Refused all others that failed.
+	// Requests counts those that were accepted, Missing the reads of what does not exist, Conflicts the writes that
+	// were refused because the object had changed, and Refused all others that failed.
 	Requests  int `json:"requests"`
 	Missing   int `json:"missing,omitempty"`
 	Conflicts int `json:"conflicts,omitempty"`

@@ -29,7 +29,8 @@ func (t *Tap) Handler(next http.Handler) http.Handler {
 		}
 		agent, program := userAgent(req)
 		a := &clientAnswer{
-			ResponseWriter: w, tap: t, call: c, agent: agent, program: program, start: t.clock.Now(), code: http.StatusOK,
+			ResponseWriter: w, tap: t, call: c, agent: agent, program: program,
+			start: t.clock.Now(), code: http.StatusOK,
 		}
 		defer a.end() // also after a panic, by which handlers end an answer early
 		serving := &activity{program: program, inRequest: true}

@@ -119,8 +119,8 @@ func (t *Tap) trim(obj any) (any, error) {
 }
 
 // manager returns the field manager behind an event that no reconcile of the session wrote: of an addition the first
-// manager, of a modification the owner of a field that has a new value. If fields were only removed, or if the object was
-// deleted, it is the program that sent the request, if that is known.
+// manager, of a modification the owner of a field that has a new value. If fields were only removed, or if the object
+// was deleted, it is the program that sent the request, if that is known.
 func (t *Tap) manager(w *trace.Watch, obj metav1.Object) *trace.Manager {
 	managed := t.managers.get(obj)
 	program := t.programs.get(snapshot.VersionNumber(obj.GetResourceVersion()))

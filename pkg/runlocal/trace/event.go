@@ -110,8 +110,8 @@ type Watch struct {
 	// Writer is the controller of WrittenBy; empty if that is 0.
 	Writer string `json:"writer,omitempty"`
 	// Manager is the field manager that wrote, by the object's managedFields, if WrittenBy is 0 and the event is Added
-	// or Modified. If they do not tell, as of a deletion, it is the program that sent the request, if the session serves
-	// the API. It is nil for others.
+	// or Modified. If they do not tell, as of a deletion, it is the program that sent the request, if the session
+	// serves the API. It is nil for others.
 	Manager *Manager `json:"manager,omitzero"`
 	// ManagerOperation is Apply or Update, and ManagerSubresource the subresource that Manager wrote, empty for the
 	// object itself. Both are only set in JSON: elsewhere Manager has them.

@@ -24,7 +24,8 @@ func (f *WatchFieldFlags) addTo(cmd *cobra.Command) {
 	f.flags.StringArrayVar(&f.paths, watchFieldFlag, nil,
 		"show each change of this field, or of what is below it, such as spec.replicas or "+
 			"status.conditions[Ready].status, in the place of the story: of which object, who wrote it, and in "+
-			"reaction to what (not with -v, --blocks, --events, -q or -o); only objects of kinds that the controllers of the run watch are seen")
+			"reaction to what (not with -v, --blocks, --events, -q or -o); "+
+			"only objects of kinds that the controllers of the run watch are seen")
 	cli.CompleteWords(cmd, watchFieldFlag, "spec.replicas", "status.readyReplicas", "status.phase",
 		"status.conditions[Ready].status", "metadata.deletionTimestamp", "metadata.finalizers",
 		"metadata.ownerReferences")
