@@ -21,7 +21,7 @@ var edges = map[string][]string{
 	"cmd/kubectl-reconcile":                    {"cmd/kubectl-reconcile/internal/heap", "cmd/kubectl-reconcile/internal/root"},
 	"cmd/kubectl-reconcile/internal/apihealth": {},
 	"cmd/kubectl-reconcile/internal/causetext": {"pkg/inspect", "pkg/ownertree/diagnosis"},
-	"cmd/kubectl-reconcile/internal/cli":       {"cmd/kubectl-reconcile/internal/render", "pkg/inspect/fields"},
+	"cmd/kubectl-reconcile/internal/cli":       {"cmd/kubectl-reconcile/internal/render"},
 	"cmd/kubectl-reconcile/internal/compare": {
 		"cmd/kubectl-reconcile/internal/cli",
 		"cmd/kubectl-reconcile/internal/render",
@@ -213,6 +213,7 @@ var edges = map[string][]string{
 		"cmd/kubectl-reconcile/internal/render",
 		"cmd/kubectl-reconcile/internal/telemetry",
 		"pkg/inspect/cluster",
+		"pkg/inspect/fields",
 		"pkg/inspect/v1alpha1",
 		"pkg/replay",
 		"pkg/replay/recorder",

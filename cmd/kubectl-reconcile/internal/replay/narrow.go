@@ -76,7 +76,7 @@ func (f *narrowFlags) toNarrowing() (narrowing, error) {
 	if out.trees, err = session.ObjectNames("tree", f.trees, f.namespace); err != nil {
 		return out, err
 	}
-	if out.filter.Fields, err = cli.FieldPaths("field", f.fields); err != nil {
+	if out.filter.Fields, err = session.FieldPaths("field", f.fields); err != nil {
 		return out, err
 	}
 	for _, text := range f.types {

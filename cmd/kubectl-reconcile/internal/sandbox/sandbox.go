@@ -118,11 +118,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 
 // toOptions returns the options of the session, or an error for flags that make no sense.
 func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*session.Options, error) {
-	if err := errors.Join(f.session.Validate(), f.validateCopy(args)); err != nil {
+	if err := errors.Join(f.session.Validate(), f.validateCopy(args), f.validateOutput()); err != nil {
 		return nil, err
-	}
-	if f.output != "" && f.output != string(session.GraphText) {
-		return nil, cli.WithHint(cli.UnknownError("output format", f.output), "graph is known")
 	}
 	sandbox, err := f.session.SandboxOptions()
 	if err != nil {
@@ -179,6 +176,14 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 			return export(s, f.kubeconfigOut, exported)
 		},
 	}, nil
+}
+
+// validateOutput returns an error for an output that a sandbox does not have.
+func (f *Flags) validateOutput() error {
+	if f.output == "" || f.output == string(session.GraphText) {
+		return nil
+	}
+	return cli.WithHint(cli.UnknownError("output format", f.output), "graph is known")
 }
 
 // validateCopy returns an error for flags of a cluster without --from-cluster, and the reverse.

@@ -2,12 +2,14 @@ package session
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/cli"
 	"github.com/kubectl-reconcile/kubectl-reconcile/cmd/kubectl-reconcile/internal/render"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
 )
 
 // watchFieldFlag is the name of the flag of WatchFieldFlags.
@@ -48,7 +50,7 @@ func (f *WatchFieldFlags) validate() error {
 }
 
 // ToPaths returns Options.WatchFields.
-func (f *WatchFieldFlags) ToPaths() ([]string, error) { return cli.FieldPaths(watchFieldFlag, f.paths) }
+func (f *WatchFieldFlags) ToPaths() ([]string, error) { return FieldPaths(watchFieldFlag, f.paths) }
 
 // newFieldLines returns the output that follows fields.
 func (o *Options) newFieldLines() *render.FieldLines {
@@ -56,4 +58,22 @@ func (o *Options) newFieldLines() *render.FieldLines {
 		Fields: o.WatchFields, Palette: o.Palette, FieldManager: o.author(), Namespace: o.Namespace,
 		Width: render.TerminalWidth(o.Streams.Out),
 	})
+}
+
+// FieldPaths parses the values of a flag that names fields, and returns them as fields.Path.String does.
+func FieldPaths(flag string, texts []string) ([]string, error) {
+	var out []string
+	for _, text := range texts {
+		path, err := fields.ParsePath(text)
+		if name, _, _ := strings.Cut(text, "["); err == nil && strings.ContainsAny(name, ", $") {
+			err = fmt.Errorf("%q is not the path of one field", text)
+		}
+		if err != nil {
+			return nil, cli.WithHint(fmt.Errorf("--%s: %w", flag, err),
+				"for example spec.replicas, spec.template.spec.containers[web].image or "+
+					"metadata.labels[app.kubernetes.io/name]")
+		}
+		out = append(out, path.String())
+	}
+	return out, nil
 }

@@ -78,8 +78,8 @@ func interactionDiagram(g interaction.Graph, fieldManager string) diagram.Graph 
 	kind := func(k interaction.Kind) int {
 		return box("kind "+k.String(), diagram.Box{Lines: []string{nameOf(k)}})
 	}
-	controller := func(name string) int {
-		return box("controller "+name, diagram.Box{Lines: []string{name}, Asked: true})
+	controller := func(c *interaction.Controller) int {
+		return box(fmt.Sprint("controller ", c.Program, c.Name), diagram.Box{Lines: []string{c.Name}, Asked: true})
 	}
 	arrow := func(a diagram.Arrow) {
 		if !slices.Contains(out.Arrows, a) {
@@ -89,14 +89,14 @@ func interactionDiagram(g interaction.Graph, fieldManager string) diagram.Graph 
 	for i := range g.Controllers {
 		c := &g.Controllers[i]
 		for from, verbs := range writesByKind(c) {
-			arrow(diagram.Arrow{From: controller(c.Name), To: kind(from), Label: verbs})
+			arrow(diagram.Arrow{From: controller(c), To: kind(from), Label: verbs})
 		}
 		for _, w := range c.Watches {
 			if w.Reconciles == 0 {
 				continue
 			}
 			arrow(diagram.Arrow{
-				From: kind(w.Kind), To: controller(c.Name), Label: strconv.Itoa(w.Reconciles), Dotted: true,
+				From: kind(w.Kind), To: controller(c), Label: strconv.Itoa(w.Reconciles), Dotted: true,
 			})
 			for _, by := range w.By {
 				if by.Outside {

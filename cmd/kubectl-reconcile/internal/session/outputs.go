@@ -99,26 +99,32 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.interactions = interaction.NewRecorder()
 		out.buffer(out.interactions)
 	}
-	if o.Graph != "" && o.Serve == nil {
+	out.openShown()
+	return out, nil
+}
+
+// openShown opens what is shown while the run goes on: one of NDJSON, changes of fields, the story and blocks, or
+// nothing before a graph.
+func (out *Outputs) openShown() {
+	o := out.o
+	switch {
+	case o.Graph != "" && o.Serve == nil:
 		out.stdout, out.notes = o.Streams.ErrOut, o.Streams.ErrOut
-		return out, nil
-	}
-	if o.JSON {
+		return
+	case o.JSON:
 		out.notes = o.Streams.ErrOut
 		if !o.Quiet {
-			out.buffer(&failing{trace.NewWriter(o.Streams.Out), "stdout", fail})
+			out.buffer(&failing{trace.NewWriter(o.Streams.Out), "stdout", out.fail})
 		}
-		return out, nil
-	}
-	if len(o.WatchFields) > 0 {
+		return
+	case len(o.WatchFields) > 0:
 		out.fields = o.newFieldLines()
 		out.show(out.fields)
-		return out, nil
-	}
-	if o.Detail == render.Normal && !o.Blocks && !o.Events && !o.Writes.IsDryRun() {
+		return
+	case o.Detail == render.Normal && !o.Blocks && !o.Events && !o.Writes.IsDryRun():
 		out.story = newStory(o)
 		out.show(out.story)
-		return out, nil
+		return
 	}
 	out.blocks = render.NewBlocks(o.Streams.Out, render.BlocksOptions{
 		Palette: o.Palette, Detail: o.Detail, Events: o.Events, Width: render.TerminalWidth(o.Streams.Out),
@@ -126,7 +132,6 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		Starting: o.startingText(),
 	})
 	out.show(out.blocks)
-	return out, nil
 }
 
 // author is the field manager that is the user's: that of what is applied in the sandbox.
