@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,7 @@ func (i Incomplete) Compare(other Incomplete) int {
 
 // SortIncomplete sorts in place and returns the slice without duplicates.
 func SortIncomplete(all []Incomplete) []Incomplete {
-	slices.SortFunc(all, Incomplete.Compare)
+	sort.Slice(all, func(i, j int) bool { return all[i].Compare(all[j]) < 0 })
 	return slices.Compact(all)
 }
 

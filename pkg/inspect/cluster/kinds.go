@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -100,7 +101,7 @@ type Kinds struct {
 // All returns every kind once, in its preferred version, sorted by Kind.Compare. The slice belongs to the caller.
 func (k *Kinds) All() []Kind {
 	out := slices.Clone(k.preferred)
-	slices.SortFunc(out, Kind.Compare)
+	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
 	return out
 }
 
@@ -220,7 +221,7 @@ func newKinds(
 	}
 	k.incomplete = SortIncomplete(k.incomplete)
 	groups = slices.Clone(groups)
-	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int { return cmp.Compare(core(b), core(a)) })
+	sort.SliceStable(groups, func(i, j int) bool { return core(groups[j]) < core(groups[i]) })
 	for i := range groups {
 		k.add(&groups[i], resources)
 	}

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -215,9 +216,10 @@ func (r *readiness) list(last time.Time) []Readiness {
 		}
 		return 0
 	}
-	slices.SortFunc(out, func(a, b Readiness) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Number, b.Number),
-			a.Object.Compare(&b.Object))
+			a.Object.Compare(&b.Object)) < 0
 	})
 	out, _ = cut(out)
 	return out

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -178,8 +179,9 @@ func (r *recreations) list(rate func(int) float64) []Recreation {
 		}
 		out = append(out, g.Recreation)
 	}
-	slices.SortFunc(out, func(a, b Recreation) int {
-		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.Compare(&b.Object))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.Made, a.Made), a.Object.Compare(&b.Object)) < 0
 	})
 	out, _ = cut(out)
 	return out

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
@@ -374,22 +375,25 @@ func (s *Summarizer) Summary() *Summary {
 	for _, k := range s.kinds {
 		out.Kinds = append(out.Kinds, *k)
 	}
-	slices.SortFunc(out.Kinds, func(a, b KindCount) int {
-		return cmp.Or(cmp.Compare(b.changes(), a.changes()), cmp.Compare(a.Resource, b.Resource))
+	sort.Slice(out.Kinds, func(i, j int) bool {
+		a, b := &out.Kinds[i], &out.Kinds[j]
+		return cmp.Or(cmp.Compare(b.changes(), a.changes()), cmp.Compare(a.Resource, b.Resource)) < 0
 	})
 	for _, o := range s.objects {
 		o.PerMinute = rate(o.Changes)
 		out.Objects = append(out.Objects, *o)
 	}
-	slices.SortFunc(out.Objects, func(a, b Churn) int {
-		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.Compare(&b.Object))
+	sort.Slice(out.Objects, func(i, j int) bool {
+		a, b := &out.Objects[i], &out.Objects[j]
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), a.Object.Compare(&b.Object)) < 0
 	})
 	out.Objects, out.MoreObjects = cut(out.Objects)
 	for name, w := range s.writers {
 		out.Writers = append(out.Writers, WriterChurn{name, w.changes, len(w.objects), rate(w.changes)})
 	}
-	slices.SortFunc(out.Writers, func(a, b WriterChurn) int {
-		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Name, b.Name))
+	sort.Slice(out.Writers, func(i, j int) bool {
+		a, b := &out.Writers[i], &out.Writers[j]
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Name, b.Name)) < 0
 	})
 	out.Writers, out.MoreWriters = cut(out.Writers)
 	out.Events = s.eventCounts()
@@ -404,13 +408,16 @@ func (s *Summarizer) Summary() *Summary {
 	for _, r := range s.restarts {
 		out.Restarts = append(out.Restarts, *r)
 	}
-	slices.SortFunc(out.Restarts, func(a, b Restarts) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.Compare(&b.Object), cmp.Compare(a.Container, b.Container))
+	sort.Slice(out.Restarts, func(i, j int) bool {
+		a, b := &out.Restarts[i], &out.Restarts[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.Compare(&b.Object), cmp.Compare(a.Container, b.Container)) < 0
 	})
 	for _, c := range s.controllers {
 		out.Controllers = append(out.Controllers, *c)
 	}
-	slices.SortFunc(out.Controllers, func(a, b ControllerCount) int { return cmp.Compare(a.Controller, b.Controller) })
+	sort.Slice(out.Controllers, func(i, j int) bool {
+		return out.Controllers[i].Controller < out.Controllers[j].Controller
+	})
 	return &out
 }
 
@@ -429,9 +436,10 @@ func (s *Summarizer) eventCounts() []EventCount {
 		}
 		return 0
 	}
-	slices.SortFunc(out, func(a, b EventCount) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
 		return cmp.Or(cmp.Compare(warning(a), warning(b)), cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.By, b.By), cmp.Compare(a.Type, b.Type))
+			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.By, b.By), cmp.Compare(a.Type, b.Type)) < 0
 	})
 	out, _ = cut(out)
 	return out

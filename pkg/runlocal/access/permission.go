@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,7 +70,7 @@ func (r Permission) Compare(other Permission) int {
 // SortedPermissions returns the keys of a map, sorted.
 func SortedPermissions[V any](of map[Permission]V) []Permission {
 	out := slices.Collect(maps.Keys(of))
-	slices.SortFunc(out, Permission.Compare)
+	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j]) < 0 })
 	return out
 }
 
@@ -104,6 +105,6 @@ func (n needs) sorted() []Need {
 		need.Controllers = slices.Compact(need.Controllers)
 		out = append(out, *need)
 	}
-	slices.SortFunc(out, func(a, b Need) int { return a.Compare(b.Permission) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Compare(out[j].Permission) < 0 })
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -87,7 +88,7 @@ func rulesFor(needs []Need) []rbacv1.PolicyRule {
 		}
 		out = append(out, rule)
 	}
-	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int { return strings.Compare(ruleKey(a), ruleKey(b)) })
+	sort.Slice(out, func(i, j int) bool { return ruleKey(out[i]) < ruleKey(out[j]) })
 	return out
 }
 

@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"regexp"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -248,8 +248,9 @@ func (a alternating) list() []Alternation {
 			out = append(out, f.alternation(path))
 		}
 	}
-	slices.SortFunc(out, func(a, b Alternation) int {
-		return cmp.Or(cmp.Compare(b.Returns, a.Returns), cmp.Compare(a.Field, b.Field))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.Returns, a.Returns), cmp.Compare(a.Field, b.Field)) < 0
 	})
 	return out
 }
@@ -262,8 +263,9 @@ func (f *alternatingField) alternation(path string) Alternation {
 				AlternatingValue{Value: value, Count: writes.count, Writers: writes.writers})
 		}
 	}
-	slices.SortFunc(out.Values, func(a, b AlternatingValue) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
+	sort.Slice(out.Values, func(i, j int) bool {
+		a, b := &out.Values[i], &out.Values[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) < 0
 	})
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func (d *Detector) Findings() []Finding {
 	for f := range maps.Values(d.findings) {
 		out = append(out, f.clone())
 	}
-	slices.SortFunc(out, func(a, b Finding) int { return a.compare(&b) })
+	sort.Slice(out, func(i, j int) bool { return out[i].compare(&out[j]) < 0 })
 	return out
 }
 
@@ -96,8 +97,9 @@ func (d *Detector) Flapping() []Flapping {
 			out = append(out, Flapping{s.Object, a})
 		}
 	}
-	slices.SortFunc(out, func(a, b Flapping) int {
-		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.Compare(&b.Object), cmp.Compare(a.Field, b.Field))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.Returns, a.Returns), a.Object.Compare(&b.Object), cmp.Compare(a.Field, b.Field)) < 0
 	})
 	return out
 }
@@ -115,8 +117,9 @@ func (d *Detector) Rewritten(n int) []Rewrites {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Rewrites) int {
-		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.Compare(&b.Object), cmp.Compare(a.Only, b.Only))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(b.Writes, a.Writes), a.Object.Compare(&b.Object), cmp.Compare(a.Only, b.Only)) < 0
 	})
 	return out
 }
@@ -333,8 +336,9 @@ func (d *Detector) finding(key findingKey, first, now time.Time) *Finding {
 func (f *Finding) addField(a Alternation) {
 	f.Fields = slices.DeleteFunc(f.Fields, func(b Alternation) bool { return b.Field == a.Field })
 	f.Fields = append(f.Fields, a)
-	slices.SortFunc(f.Fields, func(a, b Alternation) int {
-		return cmp.Or(rank(a.Field)-rank(b.Field), cmp.Compare(b.Returns, a.Returns), cmp.Compare(a.Field, b.Field))
+	sort.Slice(f.Fields, func(i, j int) bool {
+		a, b := &f.Fields[i], &f.Fields[j]
+		return cmp.Or(rank(a.Field)-rank(b.Field), cmp.Compare(b.Returns, a.Returns), cmp.Compare(a.Field, b.Field)) < 0
 	})
 	f.Fields = f.Fields[:min(len(f.Fields), maxListed)]
 	for _, name := range a.writers() {

@@ -3,6 +3,7 @@ package interaction
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // lints returns what stands out. watchesKnown is true if Watches of the controllers are complete.
@@ -31,7 +32,7 @@ func (r *Recorder) lints(controllers []Controller, watchesKnown bool) []Lint {
 		}
 	}
 	out = append(out, cycles(controllers)...)
-	slices.SortFunc(out, Lint.compare)
+	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -352,8 +353,8 @@ func (r *Recorder) Graph(watches map[string][]schema.GroupKind) Graph {
 				c.Writes = append(c.Writes, one)
 			}
 		}
-		slices.SortFunc(c.Reads, compareRequests)
-		slices.SortFunc(c.Writes, compareRequests)
+		sort.Slice(c.Reads, func(i, j int) bool { return compareRequests(c.Reads[i], c.Reads[j]) < 0 })
+		sort.Slice(c.Writes, func(i, j int) bool { return compareRequests(c.Writes[i], c.Writes[j]) < 0 })
 		out.Controllers = append(out.Controllers, c)
 	}
 	out.Lints = r.lints(out.Controllers, watches != nil)
@@ -370,9 +371,10 @@ func (w *watched) list(kind Kind) Watched {
 		by.Reconciles = n
 		out.By = append(out.By, by)
 	}
-	slices.SortFunc(out.By, func(a, b Writer) int {
+	sort.Slice(out.By, func(i, j int) bool {
+		a, b := &out.By[i], &out.By[j]
 		return cmp.Or(cmp.Compare(b.Reconciles, a.Reconciles),
-			nodeKey{a.Name, a.Outside}.compare(nodeKey{b.Name, b.Outside}))
+			nodeKey{a.Name, a.Outside}.compare(nodeKey{b.Name, b.Outside})) < 0
 	})
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -72,7 +73,7 @@ func FromFiles(files []File, maxObjects int) (*Copy, error) {
 	c := r.result()
 	c.AllNamespaces, c.Namespaces = false, nil
 	c.FromFiles, c.AbsentOwners = true, r.absent
-	slices.SortFunc(c.AbsentOwners, Root.compare)
+	sort.Slice(c.AbsentOwners, func(i, j int) bool { return c.AbsentOwners[i].compare(c.AbsentOwners[j]) < 0 })
 	for i := range c.Objects {
 		switch o := &c.Objects[i]; {
 		case o.Kind.GroupResource() == namespaces:

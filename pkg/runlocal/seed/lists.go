@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -283,7 +284,7 @@ func (r *reading) result() *Copy {
 		Objects: slices.Collect(maps.Values(r.objects)), Usage: r.usage, Neighbours: r.neighbours,
 		ServiceRanges: r.guessRanges(), Unrelated: r.skipped,
 	}
-	slices.SortFunc(c.Objects, func(a, b Object) int { return compareObjects(&a, &b) })
+	sort.Slice(c.Objects, func(i, j int) bool { return compareObjects(&c.Objects[i], &c.Objects[j]) < 0 })
 	bare := 0
 	c.index = make(map[key]int, len(c.Objects))
 	for i := range c.Objects {
@@ -302,14 +303,15 @@ func (r *reading) result() *Copy {
 			Resource: secrets.Resource, Objects: bare, Reason: ReasonSecret, Message: "their data stays in the cluster",
 		})
 	}
-	slices.SortFunc(c.LeftOut, LeftOut.compare)
+	sort.Slice(c.LeftOut, func(i, j int) bool { return c.LeftOut[i].compare(c.LeftOut[j]) < 0 })
 	return c
 }
 
 // mostOf returns the kinds with the most objects, the largest first.
 func mostOf(counts []KindCount) []KindCount {
-	slices.SortStableFunc(counts, func(a, b KindCount) int {
-		return cmp.Or(cmp.Compare(b.Objects, a.Objects), a.Kind.Compare(b.Kind))
+	sort.SliceStable(counts, func(i, j int) bool {
+		a, b := &counts[i], &counts[j]
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), a.Kind.Compare(b.Kind)) < 0
 	})
 	return counts[:min(len(counts), 3)]
 }
@@ -322,7 +324,7 @@ func countKinds(objects iter.Seq[Object]) []KindCount {
 		counts[o.Kind.GVR()] = KindCount{o.Kind, c.Objects + 1}
 	}
 	out := slices.Collect(maps.Values(counts))
-	slices.SortFunc(out, func(a, b KindCount) int { return a.Kind.Compare(b.Kind) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Kind.Compare(out[j].Kind) < 0 })
 	return out
 }
 

@@ -1,9 +1,8 @@
 package trace
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 )
@@ -111,6 +110,6 @@ func (p *Programs) Programs() []ProgramSummary {
 		s.P50, s.P99 = Duration(t.latencies.quantile(0.5)), Duration(t.latencies.quantile(0.99))
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b ProgramSummary) int { return cmp.Compare(a.Program, b.Program) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Program < out[j].Program })
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -109,9 +109,10 @@ func (f *FailingKeys) sorted(which func(*FailingKey) bool) []FailingKey {
 			out = append(out, *k)
 		}
 	}
-	slices.SortFunc(out, func(a, b FailingKey) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
 		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key),
-			cmp.Compare(a.Failures, b.Failures))
+			cmp.Compare(a.Failures, b.Failures)) < 0
 	})
 	return out
 }

@@ -1,9 +1,8 @@
 package trace
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 )
@@ -139,7 +138,7 @@ func (s *Summary) Controllers() []ControllerSummary {
 		c.WaitedP50, c.WaitedP99 = Duration(t.waits.quantile(0.5)), Duration(t.waits.quantile(0.99))
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b ControllerSummary) int { return cmp.Compare(a.Controller, b.Controller) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Controller < out[j].Controller })
 	return out
 }
 

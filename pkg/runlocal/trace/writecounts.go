@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"net/http"
-	"slices"
+	"sort"
 	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -97,7 +97,7 @@ func sortedCounts(tallies map[WriteCount]*writeTally) []WriteCount {
 		count.Objects, count.Writes, count.Message = len(tally.objects), tally.writes, tally.message
 		out = append(out, count)
 	}
-	slices.SortFunc(out, CompareWriteCounts)
+	sort.Slice(out, func(i, j int) bool { return CompareWriteCounts(out[i], out[j]) < 0 })
 	return out
 }
 

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,7 +93,8 @@ func (i statusItem) name() string { return i.kind.String() + "/" + i.Object.Name
 // sortStatus puts the worst first, objects of the same status together; of these what has bad conditions and what is
 // drifted comes first, then it orders by namespace, kind and name.
 func sortStatus(items []statusItem) {
-	slices.SortFunc(items, func(a, b statusItem) int {
+	sort.Slice(items, func(i, j int) bool {
+		a, b := &items[i], &items[j]
 		return cmp.Or(
 			cmp.Compare(b.urgency(), a.urgency()),
 			-compareBool(a.hasBad(), b.hasBad()),
@@ -101,7 +103,7 @@ func sortStatus(items []statusItem) {
 			a.kind.Compare(b.kind),
 			cmp.Compare(a.Object.Name, b.Object.Name),
 			cmp.Compare(a.Object.UID, b.Object.UID),
-		)
+		) < 0
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -194,7 +195,7 @@ func (r *statusReader) incomplete(failures []failure) []cluster.Incomplete {
 // explainFailures returns an error for people about what could not be read: what is forbidden in one sentence, the rest
 // one by one.
 func (r *statusReader) explainFailures(ctx context.Context, failures []failure) error {
-	slices.SortFunc(failures, func(a, b failure) int { return a.target.Compare(b.target) })
+	sort.Slice(failures, func(i, j int) bool { return failures[i].target.Compare(failures[j].target) < 0 })
 	all := r.options.targets.AllNamespaces
 	var forbidden []connect.Target
 	var errs []error
