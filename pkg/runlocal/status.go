@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
@@ -40,6 +42,22 @@ func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStat
 		}
 	}
 	return j.objects, j.routes(ctx)
+}
+
+// PodsReady counts the pods that controllers act on and that have not ended and are not about to, and those of them
+// that are ready, by the cache of the controllers: both are 0 if none of them watches pods.
+func (s *Session) PodsReady() (ready, all int) {
+	for _, obj := range s.tap.Cached(schema.GroupResource{Resource: "pods"}) {
+		pod, ok := obj.(*v1.Pod)
+		if !ok || podutil.IsPodTerminal(pod) || pod.DeletionTimestamp != nil {
+			continue
+		}
+		all++
+		if podutil.IsPodReady(pod) {
+			ready++
+		}
+	}
+	return ready, all
 }
 
 // judging gathers the statuses of objects.

@@ -83,6 +83,20 @@ func (t *Tap) dropInformer(i *informer) {
 	t.informers = slices.DeleteFunc(t.informers, func(other *informer) bool { return other == i })
 }
 
+// Cached returns the objects of a resource that an informer of the controllers has, in no order, without those that are
+// out of scope; none if there is no such informer. They must not be changed.
+func (t *Tap) Cached(resource schema.GroupResource) []any {
+	t.mu.Lock()
+	at := slices.IndexFunc(t.informers, func(i *informer) bool { return !i.lazy && i.gvr.GroupResource() == resource })
+	if at < 0 {
+		t.mu.Unlock()
+		return nil
+	}
+	i := t.informers[at]
+	t.mu.Unlock()
+	return slices.DeleteFunc(i.GetStore().List(), func(obj any) bool { return !i.inScope(obj, metadata(obj)) })
+}
+
 // handled returns the least of what the handlers have handled. tap.mu must be held.
 func (i *informer) handled() uint64 {
 	var least uint64

@@ -79,6 +79,19 @@ func WithReadingProgress(
 	return p, streams
 }
 
+// WithRunProgress is WithProgress for commands that run until a goal is reached. In a pipe the Progress writes a line
+// when nothing has been written for long.
+func WithRunProgress(
+	streams genericiooptions.IOStreams, wanted bool,
+) (*render.Progress, genericiooptions.IOStreams) {
+	p, streams := WithProgress(streams, wanted)
+	if p == nil && wanted {
+		p = render.NewPipeProgress(streams.ErrOut, clock.RealClock{})
+		streams.Out, streams.ErrOut = p.Writer(streams.Out), p.Writer(streams.ErrOut)
+	}
+	return p, streams
+}
+
 // ProgressText returns a text for Progress.Show that does not change.
 func ProgressText(format string, args ...any) func(context.Context) string {
 	text := fmt.Sprintf(format, args...)

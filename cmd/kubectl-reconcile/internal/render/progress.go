@@ -15,6 +15,7 @@ type Progress struct {
 	out   io.Writer
 	clock clock.Clock
 	plain bool       // of NewPlainProgress
+	pipe  bool       // of NewPipeProgress
 	width func() int // of the terminal; 0 if it is not known
 
 	mu      sync.Mutex // guards all below, and writing to the terminal
@@ -23,6 +24,9 @@ type Progress struct {
 	midLine bool      // others have not ended the line that they write: nothing is drawn in it
 	began   time.Time // of the first operation of a plain progress
 	said    bool      // a plain progress has written its line
+
+	wrote time.Time     // when anything was written last, beside a progress in a pipe; or when that began
+	pause time.Duration // for which nothing must be written then
 }
 
 const (
@@ -34,6 +38,10 @@ const (
 	progressBackoff  = 10
 	// plainDelay is how long the operations take together before a plain progress writes its line.
 	plainDelay = 10 * time.Second
+	// pipeDelay is how long nothing must be written before a progress in a pipe writes a line; after each line that is
+	// twice as long, up to pipeMaxDelay.
+	pipeDelay    = 10 * time.Second
+	pipeMaxDelay = 5 * time.Minute
 )
 
 // NewPlainProgress returns a Progress for what is no terminal: it writes one line, with what is done after ten seconds,
@@ -47,6 +55,12 @@ func NewProgress(out io.Writer, clk clock.Clock) *Progress {
 	return &Progress{out: out, clock: clk, width: func() int { return TerminalWidth(out) }}
 }
 
+// NewPipeProgress returns a Progress for what is no terminal: it writes a line when nothing has been written for ten
+// seconds, and more rarely while nothing but its lines is written.
+func NewPipeProgress(out io.Writer, clk clock.Clock) *Progress {
+	return &Progress{out: out, clock: clk, pipe: true}
+}
+
 // Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done.
 // end waits until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with
 // a context that is done when end is called. Only one text can be shown at a time.
@@ -56,11 +70,16 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var drawing sync.WaitGroup
-	if p.plain {
-		drawing.Go(func() { p.writeLate(ctx, text) })
-	} else {
-		drawing.Go(func() { p.run(ctx, text) })
-	}
+	drawing.Go(func() {
+		switch {
+		case p.plain:
+			p.writeLate(ctx, text)
+		case p.pipe:
+			p.writeAfterPauses(ctx, text)
+		default:
+			p.run(ctx, text)
+		}
+	})
 	return func() {
 		cancel()
 		drawing.Wait()
@@ -94,6 +113,39 @@ func (p *Progress) writeLate(ctx context.Context, text func(context.Context) str
 	if ctx.Err() == nil && line != "" && !p.said {
 		p.said = true
 		_, _ = io.WriteString(p.out, "still "+line+"\n")
+	}
+}
+
+// writeAfterPauses writes what text returns in a line whenever nothing has been written for a while, until ctx is done.
+func (p *Progress) writeAfterPauses(ctx context.Context, text func(context.Context) string) {
+	p.mu.Lock()
+	p.wrote, p.pause = p.clock.Now(), pipeDelay
+	p.mu.Unlock()
+	for {
+		p.mu.Lock()
+		rest := p.pause - p.clock.Since(p.wrote)
+		p.mu.Unlock()
+		if rest <= 0 {
+			p.writeLine(Escape(text(ctx)))
+			continue
+		}
+		timer := p.clock.NewTimer(min(rest, pipeDelay)) // others may write before that
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+	}
+}
+
+// writeLine writes a line, unless others have begun one.
+func (p *Progress) writeLine(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrote, p.pause = p.clock.Now(), min(2*p.pause, pipeMaxDelay)
+	if !p.midLine && line != "" {
+		_, _ = io.WriteString(p.out, line+"\n") // the operation does not depend on it
 	}
 }
 
@@ -140,8 +192,8 @@ func (p *Progress) erase() {
 	}
 }
 
-// Writer returns a writer to w, which writes to the same terminal, that erases the progress before each write. For a
-// nil or a plain Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
+// Writer returns a writer to w, which writes to the same terminal or pipe, that erases the progress before each write.
+// For a nil or a plain Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil || p.plain {
 		return w
@@ -166,6 +218,9 @@ func (b *progressWriter) Write(data []byte) (int, error) {
 	if len(data) > 0 {
 		b.progress.erase()
 		b.progress.midLine = data[len(data)-1] != '\n'
+		if b.progress.pipe {
+			b.progress.wrote, b.progress.pause = b.progress.clock.Now(), pipeDelay
+		}
 	}
 	return b.next.Write(data)
 }

@@ -255,3 +255,42 @@ func TestProgressKeepsDescriptors(t *testing.T) {
 		t.Error("what is no terminal is one")
 	}
 }
+
+// TestPipeProgress: a line whenever nothing was written for a while, more and more rarely.
+func TestPipeProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shown bytes.Buffer
+		p := NewPipeProgress(&shown, clock.RealClock{})
+		out := p.Writer(&shown)
+		began := time.Now()
+		end := p.Show(t.Context(), func(context.Context) string { return fmt.Sprint("at ", time.Since(began)) })
+		for _, step := range []struct {
+			after       time.Duration
+			write, want string
+		}{
+			{pipeDelay - time.Second, "", ""},
+			{2 * time.Second, "", "at 10s\n"},
+			{19 * time.Second, "", "at 10s\nat 30s\n"},
+			{5 * time.Second, "a line\n", "at 10s\nat 30s\na line\n"}, // at 35 s
+			{pipeDelay - time.Second, "", "at 10s\nat 30s\na line\n"},
+			{2 * time.Second, "", "at 10s\nat 30s\na line\nat 45s\n"},
+			{time.Second, "half ", "at 10s\nat 30s\na line\nat 45s\nhalf "},
+			{time.Hour, "", "at 10s\nat 30s\na line\nat 45s\nhalf "},
+			{0, "a line\n", "at 10s\nat 30s\na line\nat 45s\nhalf a line\n"},
+		} {
+			<-time.After(step.after)
+			synctest.Wait()
+			if step.write != "" {
+				if _, err := io.WriteString(out, step.write); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(step.want, shown.String()); diff != "" {
+				t.Errorf("at %s (-want +got):\n%s", time.Since(began), diff)
+			}
+		}
+		end()
+	})
+	var nothing *Progress
+	nothing.Show(t.Context(), nil)()
+}

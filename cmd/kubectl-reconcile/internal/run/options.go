@@ -24,7 +24,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	if err := f.validate(args); err != nil {
 		return nil, err
 	}
-	progress, streams := cli.WithProgress(streams, !f.quiet && f.output == "")
+	progress, streams := cli.WithRunProgress(streams, !f.quiet && f.output == "")
 	o := &session.Options{
 		Goal: f.until.goalOr(f.manifests.Given(), f.timeout), Events: f.events, Blocks: f.session.Blocks,
 		Detail: f.session.Detail(), Quiet: f.quiet, JSON: f.output == "json", Graph: f.graph(),

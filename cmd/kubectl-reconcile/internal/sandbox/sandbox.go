@@ -128,6 +128,7 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 	sandbox.API.Listen, sandbox.API.AllowRemote = f.listen, f.allowRemote
 	sandbox.API.EnableAdmission, sandbox.API.DisableAdmission = f.enable, f.disable
 	sandbox.NoDefaultAccounts = sandbox.NoScheduling
+	progress, streams := cli.WithProgress(streams, true)
 	exported := streams.Out
 	streams.Out = streams.ErrOut // stdout gets the export line alone, for eval
 	sandbox.Warnings = connect.NewWarnings(streams.ErrOut)
@@ -169,8 +170,9 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Record:    record,
 		Findings:  found,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
-		Streams:   streams, Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
-		Clock: clock.RealClock{},
+		Streams:   streams, Progress: progress,
+		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
+		Clock:   clock.RealClock{},
 		Serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
 			s.Server().WaitReady(ctx) // until then clients other than the administrator may be refused
 			return export(s, f.kubeconfigOut, exported)

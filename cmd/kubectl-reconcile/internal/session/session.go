@@ -132,7 +132,7 @@ func (o *Options) runUntilGoal(ctx context.Context, session *runlocal.Session, o
 	if o.Feed != nil {
 		applyErr = errors.Join(applyErr, withoutInterruption(ctx, o.Feed(ctx, session)))
 	}
-	shown := o.showWaiting(ctx, session, applied)
+	shown := o.showRunning(ctx, session, out, applied)
 	goal := o.Goal
 	goal.Alone = o.Serve == nil
 	outcome, err := session.WaitFor(ctx, goal, applied)
