@@ -242,7 +242,7 @@ var edges = map[string][]string{
 		"pkg/ownertree",
 		"pkg/ownertree/treestatus",
 	},
-	"cmd/kubectl-reconcile/internal/telemetry": {"pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
+	"cmd/kubectl-reconcile/internal/telemetry": {"pkg/runlocal/findings", "pkg/runlocal/serving", "pkg/runlocal/tap", "pkg/runlocal/trace"},
 	"cmd/kubectl-reconcile/internal/tree": {
 		"cmd/kubectl-reconcile/internal/causetext",
 		"cmd/kubectl-reconcile/internal/cli",

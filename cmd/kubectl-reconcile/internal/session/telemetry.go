@@ -69,6 +69,7 @@ func (t *Telemetry) open(ctx context.Context, target Target, out *Outputs) error
 	t.cancel = cancel
 	t.server.Serve(life, telemetry.NewHandler(telemetry.Options{
 		Metrics: t.metrics, Stream: t.stream, Token: token, Session: t.running, Ready: t.checks,
+		Findings: out.found.Findings,
 	}))
 	out.Summaryf("serving %s: /healthz /readyz /metrics /trace /debug/pprof; token in %s", t.server.URL, t.files.token)
 	out.Summaryf("  curl --cacert %s -H @%s %s/metrics",

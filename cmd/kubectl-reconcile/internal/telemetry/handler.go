@@ -14,6 +14,8 @@ import (
 
 	// registers client-go's metrics where kube-controller-manager does
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 )
 
 // Options configure NewHandler. All but Token must be set.
@@ -26,6 +28,8 @@ type Options struct {
 	// Ready returns the checks of /readyz in the order in which they are shown; their names are unique. It is called
 	// for each request, concurrently.
 	Ready func() []Check
+	// Findings returns what repeats without progress. It is called for each scrape, concurrently.
+	Findings func() []findings.Finding
 	// Token is the bearer token that requests must have, except those for health and readiness. Empty means none.
 	Token string
 }
@@ -61,7 +65,7 @@ func NewHandler(o Options) http.Handler {
 // metrics serves this package's metrics, and those in the registry of Kubernetes' libraries.
 func metrics(o Options) http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready))
+	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready), newFindingsCollector(o.Findings))
 	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{
 		// One metric of a library that cannot be gathered must not hide all others.
 		ErrorHandling: promhttp.ContinueOnError,
