@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,19 @@ func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []stri
 		}
 	}
 	ts.Check(w.awaitRights(ctx, objects, true))
+}
+
+// applyInTurn is `turns KUBECONFIG N MANAGER FILE...`: it applies N files, of these in turn.
+func applyInTurn(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: turns KUBECONFIG N MANAGER FILE...")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	files := args[3:]
+	for i := range n {
+		apply(ctx, ts, false, []string{args[0], files[i%len(files)], args[2]})
+	}
 }
 
 // remove is `remove KUBECONFIG FILE`: it deletes the objects of the file, and does not wait for their end, but until

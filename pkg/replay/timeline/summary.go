@@ -158,13 +158,11 @@ type restartKey struct {
 
 // NewSummarizer returns a Summarizer without entries. It reports findings by the limits.
 func NewSummarizer(limits findings.Limits) *Summarizer {
-	detector := findings.NewDetector(limits, nil)
-	detector.RememberAll()
 	return &Summarizer{
 		kinds: map[string]*KindCount{}, objects: map[objectKey]*Churn{}, writers: map[string]*writerObjects{},
 		events: map[EventCount]*eventObjects{}, restarts: map[restartKey]*Restarts{},
 		controllers: map[string]*ControllerCount{}, recreations: newRecreations(),
-		readiness: newReadiness(), detector: detector,
+		readiness: newReadiness(), detector: findings.NewRecordingDetector(limits),
 	}
 }
 
@@ -172,14 +170,7 @@ func NewSummarizer(limits findings.Limits) *Summarizer {
 // keys are left out: they are those of the whole session.
 func (s *Summarizer) Options(filter Filter) Options {
 	s.narrow = filter.Narrow() || len(filter.Types) > 0
-	return Options{Filter: filter, Existing: true, Status: isWorkload, Trace: s.trace}
-}
-
-// trace takes an event of the trace of a session.
-func (s *Summarizer) trace(e *trace.Event) {
-	if e.Type() != trace.TypeWatch { // the changes are in the recording
-		s.detector.Record(e)
-	}
+	return Options{Filter: filter, Existing: true, Status: isWorkload, Trace: s.detector.Record}
 }
 
 // Detect adds an entry to what findings are made of, and to nothing else. Add does so, too.

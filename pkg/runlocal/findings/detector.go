@@ -21,8 +21,9 @@ import (
 // Detector finds findings in a trace, of which it is a sink, or in changes that it is given. What it does not see again
 // for long it forgets. All its methods may be called concurrently.
 type Detector struct {
-	limits Limits
-	found  func(Finding)
+	limits      Limits
+	found       func(Finding)
+	isRecording bool // changes of objects do not come from the trace
 
 	mu      sync.Mutex // guards all below
 	objects recent.Map[objectKey, *objectState]
@@ -46,6 +47,7 @@ type objectState struct {
 	Object
 	version     string    // the last that was seen
 	seen        time.Time // when that was first
+	judged      []string  // the last versions whose change was judged
 	alternating alternating
 	rewritten   map[Only]*rewritten
 }
@@ -72,8 +74,13 @@ func NewDetector(limits Limits, found func(Finding)) *Detector {
 	return d
 }
 
-// RememberAll makes the Detector forget no object. It must be called before anything else.
-func (d *Detector) RememberAll() { d.objects.Capacity = math.MaxInt }
+// NewRecordingDetector returns a Detector for a recording, which forgets no object: Change takes the changes of objects,
+// and not what a trace has of them.
+func NewRecordingDetector(limits Limits) *Detector {
+	d := NewDetector(limits, nil)
+	d.objects.Capacity, d.isRecording = math.MaxInt, true
+	return d
+}
 
 // Findings returns what was found so far, sorted by type, and then the most frequent first.
 func (d *Detector) Findings() []Finding {
@@ -129,13 +136,18 @@ func (d *Detector) Record(e *trace.Event) {
 	d.mu.Lock()
 	switch detail := e.Detail.(type) {
 	case *trace.Watch:
-		d.watch(e, detail)
+		if !d.isRecording {
+			d.watch(e, detail)
+		}
 	case *trace.Start:
 		d.start(e, detail)
 	case *trace.Request:
 		d.request(e, detail)
 	case *trace.ClientRequest:
 		d.request(&trace.Event{Time: e.Time, Controller: detail.Program}, &detail.Request)
+		if !d.isRecording {
+			d.clientWrite(e, detail)
+		}
 	case *trace.End:
 		d.end(e, detail)
 	}
@@ -244,12 +256,46 @@ func (d *Detector) watch(e *trace.Event, w *trace.Watch) {
 	if hasHeartbeats(object) && !slices.ContainsFunc(changes, isOther) {
 		return // most events of a cluster are these, and to find out who wrote them takes longest
 	}
+	if !s.judges(w.ResourceVersion, changes) {
+		return
+	}
 	writer := w.Writer
 	if w.WrittenBy == 0 {
 		writer = w.Manager.Name()
 	}
 	d.change(s, changes, OnlyOf(changes), writer, uint64(w.WrittenBy), e.Time)
 }
+
+// clientWrite takes what a program outside has changed: no informer need show it, as of custom resources none does.
+func (d *Detector) clientWrite(e *trace.Event, r *trace.ClientRequest) {
+	isUpdate := r.Verb == "update" || r.Verb == "patch"
+	if !isUpdate || r.Failed() || r.DryRun || r.Recorded != nil || r.Name == "" || r.Change == nil {
+		return
+	}
+	changes, s := r.Change.Fields(), d.state(ObjectOf(&r.Object))
+	if s.judges(r.ResourceVersion, changes) {
+		d.change(s, changes, OnlyOf(changes), cmp.Or(r.FieldManager, r.Program), 0, e.Time)
+	}
+}
+
+// judges reports whether the change to a version is to be judged: not twice, if both an informer and the request of a
+// program show it. An informer of metadata shows no more of some than that the generation is another one.
+func (s *objectState) judges(version string, changes []fields.Change) bool {
+	switch {
+	case version == "":
+		return true
+	case !slices.ContainsFunc(changes, func(c fields.Change) bool { return !isGeneration(c.Path) }),
+		slices.Contains(s.judged, version):
+		return false
+	case len(s.judged) == maxJudged:
+		s.judged = append(s.judged[:0], s.judged[1:]...)
+	}
+	s.judged = append(s.judged, version)
+	return true
+}
+
+// maxJudged is how many versions of an object are remembered: an answer and a watch event are not further apart.
+const maxJudged = 8
 
 // sees notes a version that exists since then at the latest.
 func (s *objectState) sees(version string, at time.Time) {
@@ -274,6 +320,8 @@ func (d *Detector) change(
 		switch a := f.alternation(path); {
 		case f.contested.n >= d.limits.of(Fight):
 			d.repeats(Fight, s, path, f.contested, reconcile, at).addField(a)
+		case only != "" && d.findings[findingKey{of: Loop, object: keyOf(s.Object), what: string(only)}] != nil:
+			// which says it better
 		case f.quick.n >= d.limits.of(Loop) && !d.isEcho(s, reconcile, f.quick.first):
 			d.repeats(Loop, s, writer, f.quick, reconcile, at).addField(a)
 		}

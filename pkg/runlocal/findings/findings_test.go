@@ -175,6 +175,13 @@ func changed(by trace.ReconcileID, writer string, version int, path string, old,
 	}
 }
 
+// client is a write of a program outside.
+func (r *tracer) client(program string, version int, path string, old, updated any) {
+	request := *update(version)
+	request.Change = changed(0, "", version, path, old, updated).Change
+	r.record("", "", 0, &trace.ClientRequest{Program: "agent", FieldManager: program, Request: request})
+}
+
 // TestTrace: what is found in the trace of a session.
 func TestTrace(t *testing.T) {
 	const stale = "read version: 1 is not as new as written version: 2 for group resource pods"
@@ -292,6 +299,36 @@ func TestTrace(t *testing.T) {
 				}
 			}
 		}, nil},
+		{"a program outside, which no informer shows", func(r *tracer) {
+			for i := range 14 {
+				values := []any{"A", "B", "A"}[i%2:]
+				r.now = r.now.Add(time.Second)
+				r.client("op", i+1, "status.phase", values[0], values[1])
+			}
+		}, []string{"loop 13 Widget/w status.phase op"}},
+		{"a program outside, which informers show, one of metadata first", func(r *tracer) {
+			for i := range 14 {
+				values := []any{"A", "B", "A"}[i%2:]
+				r.now = r.now.Add(time.Second)
+				r.record("", "", 0, changed(0, "", i+1, "metadata.generation", i, i+1))
+				shown := changed(0, "", i+1, "spec.x", values[0], values[1])
+				shown.Manager = trace.ManagerFrom(func() fields.Writer { return fields.Writer{Manager: "op"} })
+				shows := func() { r.record("", "", 0, shown) }
+				writes := func() { r.client("op", i+1, "spec.x", values[0], values[1]) }
+				if i%4 < 2 { // the answer may come before the watch event
+					writes, shows = shows, writes
+				}
+				writes()
+				shows()
+			}
+		}, []string{"loop 13 Widget/w spec.x op"}},
+		{"two programs outside", func(r *tracer) {
+			for i := range 9 {
+				values := []any{"A", "B", "A"}[i%2:]
+				r.now = r.now.Add(time.Minute)
+				r.client([]string{"flux", "op"}[i%2], i+1, "spec.x", values[0], values[1])
+			}
+		}, []string{"fight 8 Widget/w spec.x flux+op"}},
 		{"writes that change nothing", func(r *tracer) {
 			r.record("", "", 0, changed(0, "", 7, "spec.x", 1, 2))
 			for range 6 {

@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,9 +21,13 @@ func asObject(obj any) runtime.Object {
 }
 
 // compare returns the differences, without values that must not be shown: a trace goes to terminals, files and other
-// people. An error is a difference without a path; only objects of no API have it.
+// people. The order of lists that are merged by a key is one only if nothing else differs. An error is a difference
+// without a path; only objects of no API have it.
 func compare(old, updated runtime.Object) []fields.Change {
 	changes, err := fields.Changes(old, updated, fields.Mask{})
+	if err == nil && !slices.ContainsFunc(changes, func(c fields.Change) bool { return c.Path != "metadata.generation" }) {
+		changes, err = fields.ChangesWithOrder(old, updated, fields.Mask{})
+	}
 	if err != nil {
 		return errorChange(err)
 	}

@@ -131,3 +131,31 @@ func TestMetadataIsComparedWithMetadata(t *testing.T) {
 		t.Error("a body that was cut off is no metadata")
 	}
 }
+
+// TestOrderOfLists: that entries come in another order is a change only if there is no other.
+func TestOrderOfLists(t *testing.T) {
+	pod := func(image string, names ...string) *corev1.Pod {
+		out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: int64(len(image))}}
+		for _, name := range names {
+			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: name, Image: image})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		reason       string
+		old, updated *corev1.Pod
+		want         []string
+	}{
+		{"the order alone", pod("a:1", "web", "proxy"), pod("a:1", "proxy", "web"), []string{`spec.containers: ["web","proxy"] -> ["proxy","web"]`}},
+		{"an image too", pod("a:1", "web"), pod("a:2", "web"), []string{"spec.containers[name=web].image: a:1 -> a:2"}},
+		{"nothing", pod("a:1", "web"), pod("a:1", "web"), nil},
+	} {
+		var got []string
+		for _, c := range compare(tt.old, tt.updated) {
+			got = append(got, c.String())
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}

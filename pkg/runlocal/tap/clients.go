@@ -29,7 +29,7 @@ func (t *Tap) Handler(next http.Handler) http.Handler {
 		}
 		agent, program := userAgent(req)
 		a := &clientAnswer{
-			ResponseWriter: w, tap: t, call: c, agent: agent, program: program,
+			ResponseWriter: w, tap: t, call: c, agent: agent, program: program, manager: fieldManager(req),
 			start: t.clock.Now(), code: http.StatusOK,
 		}
 		defer a.end() // also after a panic, by which handlers end an answer early
@@ -55,14 +55,20 @@ func userAgent(req *http.Request) (agent, program string) {
 	return agent, cmp.Or(program, "unknown")
 }
 
+// fieldManager returns the field manager that a request names; empty if it names none.
+func fieldManager(req *http.Request) string {
+	name := req.URL.Query().Get("fieldManager")
+	return strings.ToValidUTF8(name[:min(len(name), maxUserAgent)], "?")
+}
+
 // clientAnswer observes the answer to a client outside. As every http.ResponseWriter it is used by one goroutine at a
 // time: the filter that ends requests in time has a lock.
 type clientAnswer struct {
 	http.ResponseWriter
 	tap  *Tap
 	call *call
-	// agent is the user agent, and program its name of a program.
-	agent, program string
+	// agent is the user agent, program its name of a program, and manager the field manager that the request names.
+	agent, program, manager string
 
 	start time.Time
 	began bool // the header was written
@@ -113,6 +119,6 @@ func (a *clientAnswer) end() {
 	resp := &http.Response{StatusCode: a.code, Header: a.Header(), Body: io.NopCloser(&a.body)}
 	a.call.answered(resp, nil)
 	a.tap.rec.Emit("", 0, "", &trace.ClientRequest{
-		Program: a.program, UserAgent: a.agent, Request: *a.call.request,
+		Program: a.program, UserAgent: a.agent, FieldManager: a.manager, Request: *a.call.request,
 	})
 }

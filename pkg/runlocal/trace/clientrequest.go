@@ -13,6 +13,8 @@ type ClientRequest struct {
 	// Program is the name of the program by its user agent; "unknown" if it sends none.
 	Program   string `json:"program"`
 	UserAgent string `json:"userAgent,omitempty"`
+	// FieldManager is the field manager that a write names; empty if it names none, and then it is Program.
+	FieldManager string `json:"fieldManager,omitempty"`
 	Request
 }
 
