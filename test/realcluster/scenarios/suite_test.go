@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -199,6 +200,7 @@ func startEmbedded(t *testing.T, names scenarios.Names, controllers []string) (*
 	t.Cleanup(func() {
 		stop(t, sandbox.Interrupt)
 		checkFindings(t, sandbox)
+		checkStory(t, sandbox)
 		stop(t, sandbox.Stop)
 	})
 	config, err := sandbox.Config()
@@ -222,6 +224,24 @@ func checkFindings(t *testing.T, sandbox *realcluster.Sandbox) {
 			t.Errorf("found: %s", line)
 		}
 	}
+}
+
+// checkStory fails the test unless the story of what the sandbox did is true and complete.
+func checkStory(t *testing.T, sandbox *realcluster.Sandbox) {
+	ctx := context.WithoutCancel(t.Context())
+	program, dir, err := realcluster.BuildTest(ctx, "cmd/kubectl-reconcile/internal/render")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	check := exec.CommandContext(ctx, program, "-test.v", "-test.run", "^TestStoryOfTrace$", "-trace", sandbox.Trace())
+	check.Dir = dir
+	out, err := check.CombinedOutput()
+	if err != nil {
+		t.Errorf("the story of the scenarios: %v\n%s", err, out)
+		return
+	}
+	t.Logf("the story of the scenarios: %s", out)
 }
 
 func stop(t *testing.T, stop func() error) {

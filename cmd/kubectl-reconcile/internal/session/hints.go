@@ -41,6 +41,19 @@ func (o *Options) lateHint(r *result) string {
 	return "it may need a controller that --controller does not name: `run --list` shows them all"
 }
 
+// maxUntil is the longest wait for a CronJob that is proposed.
+const maxUntil = 10 * time.Minute
+
+// untilText is how to see what a CronJob does at its next time, of a run in the sandbox that ended before; else empty.
+func (o *Options) untilText(p pendingKey) string {
+	in := time.Duration(p.In)
+	ends := o.Goal.Type == runlocal.GoalReady || o.Goal.Type == runlocal.GoalSettled
+	if p.Controller != "cronjob" || p.Retry > 0 || in > maxUntil || !ends || o.onCluster() {
+		return ""
+	}
+	return fmt.Sprintf("; --until %dm waits for it", int(in/time.Minute)+2) // a minute more, as it runs at full minutes
+}
+
 // UnhandledHints returns a line for each controller that runs without the one that acts on what it creates.
 func UnhandledHints(running []controllers.Controller) []string {
 	var out []string

@@ -135,3 +135,27 @@ func TestErrorHints(t *testing.T) {
 		t.Errorf("no error becomes %v", err)
 	}
 }
+
+func TestUntilText(t *testing.T) {
+	ready, settled := runlocal.Goal{Type: runlocal.GoalReady}, runlocal.Goal{Type: runlocal.GoalSettled}
+	cronJob := func(in time.Duration) pendingKey {
+		return pendingKey{Controller: "cronjob", Key: "default/tick", In: trace.Duration(in)}
+	}
+	for _, tt := range []struct {
+		reason string
+		o      Options
+		p      pendingKey
+		want   string
+	}{
+		{"its next time", Options{Goal: ready}, cronJob(34 * time.Second), "; --until 2m waits for it"},
+		{"later", Options{Goal: settled}, cronJob(200 * time.Second), "; --until 5m waits for it"},
+		{"too long to wait", Options{Goal: ready}, cronJob(time.Hour), ""},
+		{"who waited for a time knows", Options{Goal: runlocal.Goal{Type: runlocal.GoalElapsed}}, cronJob(time.Second), ""},
+		{"a cluster, which has its own controller", Options{Goal: settled, Writes: DryRunServer}, cronJob(time.Second), ""},
+		{"a check changes nothing", Options{Goal: ready}, pendingKey{Controller: "deployment", In: trace.Duration(time.Minute)}, ""},
+	} {
+		if got := tt.o.untilText(tt.p); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}

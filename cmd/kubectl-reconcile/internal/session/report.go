@@ -152,7 +152,8 @@ func (out *Outputs) printPending(pending []pendingKey) {
 		if p.Retry > 0 {
 			why = fmt.Sprintf("retry %d", p.Retry)
 		}
-		out.Summaryf("still to come: %s %s in %s (%s)", p.Controller, p.Key, render.FormatDuration(p.In), why)
+		out.Summaryf("still to come: %s %s in %s (%s)%s", p.Controller, p.Key, render.FormatDuration(p.In), why,
+			out.o.untilText(p))
 	}
 	if more > 0 {
 		out.Summaryf("still to come: %d more", more)
