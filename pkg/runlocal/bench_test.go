@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/cluster"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/findings"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/seed"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
@@ -69,6 +70,15 @@ func BenchmarkSettled(b *testing.B) {
 func BenchmarkThousandPods(b *testing.B) {
 	b.Run("untraced", func(b *testing.B) { benchmarkPods(b) })
 	b.Run("summary", func(b *testing.B) { benchmarkPods(b, trace.NewSummary()) })
+	b.Run("story", func(b *testing.B) {
+		story, found := trace.NewBuffer(1<<16, toldStory{trace.NewStory(false)}), trace.NewBuffer(1<<16, findings.NewDetector(nil, nil))
+		benchmarkPods(b, trace.NewSummary(), trace.NewPrograms(), trace.NewFailingKeys(), trace.NewCreatedResources(), story, found)
+		for _, buffer := range []*trace.Buffer{story, found} {
+			if err := buffer.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("ndjson", func(b *testing.B) {
 		buffer := trace.NewBuffer(1<<16, trace.NewWriter(io.Discard))
 		benchmarkPods(b, trace.NewSummary(), buffer)
@@ -76,6 +86,16 @@ func BenchmarkThousandPods(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// toldStory is a story whose steps are taken when they are due.
+type toldStory struct{ *trace.Story }
+
+func (s toldStory) Record(e *trace.Event) {
+	s.Story.Record(e)
+	if s.Due(e.Time) {
+		s.Take()
+	}
 }
 
 func benchmarkPods(b *testing.B, sinks ...trace.Sink) {

@@ -18,6 +18,7 @@ import (
 	"sort"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -89,6 +90,7 @@ func maskedChanges(old, updated runtime.Object, mask Mask, order bool) ([]Change
 
 // changes returns the changes with their real values.
 func changes(old, updated runtime.Object, order bool) ([]Change, error) {
+	old, updated = withoutEqual(old, updated)
 	before, err := fields(old)
 	if err != nil {
 		return nil, err
@@ -117,6 +119,43 @@ func fields(obj runtime.Object) (map[string]any, error) {
 		}
 	}
 	return withoutBookkeeping(all), nil
+}
+
+// withoutEqual returns typed objects without what both have, such as the spec if only the status differs, and without
+// bookkeeping: to convert that takes longer than to compare it. The copies share all else with the objects.
+func withoutEqual(old, updated runtime.Object) (runtime.Object, runtime.Object) {
+	a, b := shallowCopy(old), shallowCopy(updated)
+	if a == nil || b == nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return old, updated
+	}
+	before, after := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range before.NumField() {
+		x, y := before.Field(i), after.Field(i)
+		if x.CanSet() && reflect.DeepEqual(x.Interface(), y.Interface()) {
+			x.SetZero()
+			y.SetZero()
+		}
+	}
+	return a, b
+}
+
+// shallowCopy returns a copy of a typed object without its bookkeeping; nil if it is none.
+func shallowCopy(obj runtime.Object) runtime.Object {
+	if isNil(obj) {
+		return nil
+	}
+	old := reflect.ValueOf(obj)
+	if _, isOne := obj.(metav1.ObjectMetaAccessor); !isOne || old.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	shallow := reflect.New(old.Type().Elem())
+	shallow.Elem().Set(old.Elem())
+	out, _ := shallow.Interface().(runtime.Object)
+	if m, isOne := out.(metav1.ObjectMetaAccessor); isOne { // its metadata are a part of its struct
+		m.GetObjectMeta().SetManagedFields(nil)
+		m.GetObjectMeta().SetResourceVersion("")
+	}
+	return out
 }
 
 // withoutBookkeeping copies the two maps that it leaves something out of: the object may be shared.

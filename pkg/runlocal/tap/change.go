@@ -2,13 +2,16 @@ package tap
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/recent"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -39,10 +42,62 @@ func errorChange(err error) []fields.Change {
 	return []fields.Change{fields.Mask{}.Change("", nil, err.Error())}
 }
 
-// changeOf returns the difference of two versions of an object, which is computed on first use. Objects in an informer
-// are never changed.
-func changeOf(old, updated runtime.Object) *trace.Change {
-	return trace.ChangeFrom(func() []fields.Change { return compare(old, updated) })
+// changes keeps the latest differences, so that what an answer and a watch event both show is compared once. The zero
+// value is empty. Its methods may be called concurrently.
+type changes struct {
+	mu   sync.Mutex
+	byID recent.Map[changeID, *trace.Change]
+}
+
+// changeID is what a change is of: the versions of an object before and after it.
+type changeID struct {
+	resource      schema.GroupVersionResource
+	before, after uint64
+}
+
+// changesKept bounds the differences in a generation: until they are computed they keep their objects.
+const changesKept = 128
+
+// get returns the difference of two versions, which is computed by compare on first use.
+func (c *changes) get(id changeID, compare func() []fields.Change) *trace.Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byID.Capacity = changesKept
+	change, known := c.byID.Get(id)
+	if known {
+		return change
+	}
+	change = trace.ChangeFrom(compare)
+	if id.before > 0 && id.after > id.before { // a dry run has no version of its own
+		c.byID.Put(id, change)
+	}
+	return change
+}
+
+// changeOf returns the difference of two versions of an object in an informer, where they are never changed.
+func (i *informer) changeOf(old, updated runtime.Object) *trace.Change {
+	compared := func() []fields.Change { return compare(old, updated) }
+	if isMetadata(old) || isMetadata(updated) {
+		return trace.ChangeFrom(compared)
+	}
+	before, after := cachedObject{old}.version(), cachedObject{updated}.version()
+	return i.tap.changes.get(changeID{i.gvr, before, after}, compared)
+}
+
+// changeSince returns the difference of an answer from a version that was seen before.
+func (t *Tap) changeSince(before seenObject, o *trace.Object, a *answer) *trace.Change {
+	compared := func() []fields.Change { return compareSeen(before, a) }
+	cached, isCached := before.(cachedObject)
+	if a.kind == partialMetadataKind || isCached && isMetadata(cached.obj) {
+		return trace.ChangeFrom(compared)
+	}
+	resource := schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
+	return t.changes.get(changeID{resource, before.version(), a.version()}, compared)
+}
+
+func isMetadata(obj runtime.Object) bool {
+	_, ok := obj.(*metav1.PartialObjectMetadata)
+	return ok
 }
 
 // compareSeen returns the differences of two versions of an object that the session has seen.
@@ -60,8 +115,7 @@ func compareSeen(before, after seenObject) []fields.Change {
 
 // sameForm reduces both objects to their metadata if one of them is only that.
 func sameForm(a, b runtime.Object) (runtime.Object, runtime.Object) {
-	_, ok := a.(*metav1.PartialObjectMetadata)
-	if _, other := b.(*metav1.PartialObjectMetadata); !ok && !other {
+	if !isMetadata(a) && !isMetadata(b) {
 		return a, b
 	}
 	x, y := metadata(a), metadata(b)

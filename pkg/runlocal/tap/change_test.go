@@ -13,6 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/inspect/fields"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
 func TestSecretsAreNotTold(t *testing.T) {
@@ -156,6 +160,40 @@ func TestOrderOfLists(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+// TestChangesAreShared: what two show of the same versions is compared once; of a dry run, which has no version, each
+// time.
+func TestChangesAreShared(t *testing.T) {
+	var c changes
+	compared := 0
+	get := func(id changeID) *trace.Change {
+		return c.get(id, func() []fields.Change {
+			compared++
+			return []fields.Change{fields.Mask{}.Change("spec.x", 1, compared)}
+		})
+	}
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	for _, tt := range []struct {
+		reason string
+		a, b   changeID
+		shared bool
+	}{
+		{"the same versions", changeID{pods, 5, 6}, changeID{pods, 5, 6}, true},
+		{"from another version", changeID{pods, 5, 7}, changeID{pods, 6, 7}, false},
+		{"of another resource", changeID{pods, 8, 9}, changeID{schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, 8, 9}, false},
+		{"dry runs", changeID{pods, 9, 9}, changeID{pods, 9, 9}, false},
+		{"what has no versions", changeID{pods, 0, 0}, changeID{pods, 0, 0}, false},
+	} {
+		compared = 0
+		a, b := get(tt.a), get(tt.b)
+		if a.Fields(); (a == b) != tt.shared {
+			t.Errorf("%s: they are one: %t", tt.reason, a == b)
+		}
+		if b.Fields(); compared == 1 != tt.shared {
+			t.Errorf("%s: compared %d times", tt.reason, compared)
 		}
 	}
 }

@@ -125,6 +125,7 @@ type Tap struct {
 	managers     managers
 	stacks       stacks
 	answers      answers
+	changes      changes
 	kindTable    func() kinds
 	newest       atomic.Uint64 // the latest resourceVersion of Committed
 	draining     atomic.Bool   // set by Drain: queues return no more keys

@@ -194,8 +194,7 @@ func (c *call) succeeded(a *answer) {
 		r.Owner = a.owner()
 		r.Change = trace.ChangeFrom(func() []fields.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
-		before := c.before
-		r.Change = trace.ChangeFrom(func() []fields.Change { return compareSeen(before, a) })
+		r.Change = c.t.c.tap.changeSince(c.before, &r.Object, a)
 	}
 	// The object is kept to be compared with later versions, which metadata only cannot be.
 	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") {

@@ -86,6 +86,7 @@ type Act struct {
 	Message string
 
 	signature string
+	created   *Change            // becomes Changes, if that is needed
 	known     map[[2]string]bool // the Objects, by namespace and name; nil before there are others
 }
 
@@ -302,11 +303,13 @@ func (s *Story) request(e *Event, open *telling, r *Request) {
 		}
 	case r.Subresource == "binding":
 		s.binders[e.Controller] = true
-	default:
-		act.Changes = r.Change.Fields()
-		if r.Verb == "create" && r.Subresource == "" {
+	case r.Verb == "create":
+		act.created = r.Change
+		if r.Subresource == "" {
 			s.made.Put(objectKey(r.Object, r.Namespace, r.Name), true)
 		}
+	default:
+		act.Changes = r.Change.Fields()
 	}
 	s.tell(e, open, act, name)
 }

@@ -11,9 +11,12 @@ import (
 
 // isOfStatus reports whether a write changes a status only.
 func isOfStatus(r *Request) bool {
+	if r.Subresource == "status" || r.Verb == "create" {
+		return r.Subresource == "status"
+	}
 	changes := r.Change.Fields()
-	return r.Subresource == "status" || r.Verb != "create" && len(changes) > 0 &&
-		!slices.ContainsFunc(changes, func(c fields.Change) bool { return !strings.HasPrefix(c.Path, "status.") })
+	isOther := func(c fields.Change) bool { return !strings.HasPrefix(c.Path, "status.") }
+	return len(changes) > 0 && !slices.ContainsFunc(changes, isOther)
 }
 
 var (

@@ -59,6 +59,9 @@ func (s *Step) add(act *Act, name Named, key string, then bool) {
 			return
 		}
 	}
+	if act.created != nil {
+		act.Changes, act.created = act.created.Fields(), nil
+	}
 	s.Acts = append(s.Acts, act)
 }
 
