@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,7 +48,7 @@ func (s *Session) Statuses(ctx context.Context, applied []Applied) ([]ObjectStat
 // that are ready, by the cache of the controllers: both are 0 if none of them watches pods.
 func (s *Session) PodsReady() (ready, all int) {
 	for _, obj := range s.tap.Cached(schema.GroupResource{Resource: "pods"}) {
-		pod, ok := obj.(*v1.Pod)
+		pod, ok := obj.(*corev1.Pod)
 		if !ok || podutil.IsPodTerminal(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}

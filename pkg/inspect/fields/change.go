@@ -150,7 +150,7 @@ func shallowCopy(obj runtime.Object) runtime.Object {
 	}
 	shallow := reflect.New(old.Type().Elem())
 	shallow.Elem().Set(old.Elem())
-	out, _ := shallow.Interface().(runtime.Object)
+	out, _ := reflect.TypeAssert[runtime.Object](shallow)
 	if m, isOne := out.(metav1.ObjectMetaAccessor); isOne { // its metadata are a part of its struct
 		m.GetObjectMeta().SetManagedFields(nil)
 		m.GetObjectMeta().SetResourceVersion("")

@@ -401,7 +401,8 @@ func (s *Summarizer) Summary() *Summary {
 	}
 	sort.Slice(out.Restarts, func(i, j int) bool {
 		a, b := &out.Restarts[i], &out.Restarts[j]
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.Compare(&b.Object), cmp.Compare(a.Container, b.Container)) < 0
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Object.Compare(&b.Object),
+			cmp.Compare(a.Container, b.Container)) < 0
 	})
 	for _, c := range s.controllers {
 		out.Controllers = append(out.Controllers, *c)

@@ -74,8 +74,8 @@ func NewDetector(limits Limits, found func(Finding)) *Detector {
 	return d
 }
 
-// NewRecordingDetector returns a Detector for a recording, which forgets no object: Change takes the changes of objects,
-// and not what a trace has of them.
+// NewRecordingDetector returns a Detector for a recording. It forgets no object, and takes the changes of objects from
+// Change alone, not from a trace.
 func NewRecordingDetector(limits Limits) *Detector {
 	d := NewDetector(limits, nil)
 	d.objects.Capacity, d.isRecording = math.MaxInt, true

@@ -28,7 +28,8 @@ func asObject(obj any) runtime.Object {
 // without a path; only objects of no API have it.
 func compare(old, updated runtime.Object) []fields.Change {
 	changes, err := fields.Changes(old, updated, fields.Mask{})
-	if err == nil && !slices.ContainsFunc(changes, func(c fields.Change) bool { return c.Path != "metadata.generation" }) {
+	isOther := func(c fields.Change) bool { return c.Path != "metadata.generation" }
+	if err == nil && !slices.ContainsFunc(changes, isOther) {
 		changes, err = fields.ChangesWithOrder(old, updated, fields.Mask{})
 	}
 	if err != nil {

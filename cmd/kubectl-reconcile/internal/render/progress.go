@@ -193,7 +193,8 @@ func (p *Progress) erase() {
 }
 
 // Writer returns a writer to w, which writes to the same terminal or pipe, that erases the progress before each write.
-// For a nil or a plain Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal too.
+// For a nil or a plain Progress it is w. If w is a file, the writer has its descriptor, so that it counts as a terminal
+// too.
 func (p *Progress) Writer(w io.Writer) io.Writer {
 	if p == nil || p.plain {
 		return w

@@ -29,7 +29,7 @@ func TestStoryOfTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close()
 	c := storyCheck{
 		t: t, story: trace.NewStory(false), open: map[trace.ReconcileID][]*trace.Request{}, names: map[string]bool{},
 	}

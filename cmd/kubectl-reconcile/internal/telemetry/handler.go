@@ -65,7 +65,8 @@ func NewHandler(o Options) http.Handler {
 // metrics serves this package's metrics, and those in the registry of Kubernetes' libraries.
 func metrics(o Options) http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready), newFindingsCollector(o.Findings))
+	own.MustRegister(o.Metrics, o.Stream.dropped, newStateCollector(o.Session, o.Ready),
+		newFindingsCollector(o.Findings))
 	return promhttp.HandlerFor(prometheus.Gatherers{legacyregistry.DefaultGatherer, own}, promhttp.HandlerOpts{
 		// One metric of a library that cannot be gathered must not hide all others.
 		ErrorHandling: promhttp.ContinueOnError,
