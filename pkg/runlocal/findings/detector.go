@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"sort"
 	"strings"
@@ -269,13 +270,25 @@ func (d *Detector) watch(e *trace.Event, w *trace.Watch) {
 // clientWrite takes what a program outside has changed: no informer need show it, as of custom resources none does.
 func (d *Detector) clientWrite(e *trace.Event, r *trace.ClientRequest) {
 	isUpdate := r.Verb == "update" || r.Verb == "patch"
-	if !isUpdate || r.Failed() || r.DryRun || r.Recorded != nil || r.Name == "" || r.Change == nil {
+	isCreation := r.Code == http.StatusCreated // as by server-side apply
+	if !isUpdate || isCreation || r.Failed() || r.DryRun || r.Recorded != nil || r.Name == "" || r.Change == nil {
 		return
 	}
-	changes, s := r.Change.Fields(), d.state(ObjectOf(&r.Object))
+	changes, s := r.Change.Fields(), d.life(ObjectOf(&r.Object))
 	if s.judges(r.ResourceVersion, changes) {
 		d.change(s, changes, OnlyOf(changes), cmp.Or(r.FieldManager, r.Program), 0, e.Time)
 	}
+}
+
+// life returns the state of an object. If another of its name was there before, that is deleted.
+func (d *Detector) life(o Object) *objectState {
+	s := d.state(o)
+	if s.UID != o.UID && s.UID != "" && o.UID != "" {
+		d.deleted(o)
+		s = d.state(o)
+	}
+	s.UID = cmp.Or(o.UID, s.UID)
+	return s
 }
 
 // judges reports whether the change to a version is to be judged: not twice, if both an informer and the request of a

@@ -128,6 +128,7 @@ type tracer struct {
 	d   *Detector
 	now time.Time
 	id  trace.ReconcileID
+	uid string // of what clients write
 }
 
 func (r *tracer) record(controller, key string, id trace.ReconcileID, detail trace.Detail) {
@@ -178,7 +179,7 @@ func changed(by trace.ReconcileID, writer string, version int, path string, old,
 // client is a write of a program outside.
 func (r *tracer) client(program string, version int, path string, old, updated any) {
 	request := *update(version)
-	request.Change = changed(0, "", version, path, old, updated).Change
+	request.Change, request.UID = changed(0, "", version, path, old, updated).Change, r.uid
 	r.record("", "", 0, &trace.ClientRequest{Program: "agent", FieldManager: program, Request: request})
 }
 
@@ -322,6 +323,14 @@ func TestTrace(t *testing.T) {
 				shows()
 			}
 		}, []string{"loop 13 Widget/w spec.x op"}},
+		{"objects of one name, which a program makes and deletes", func(r *tracer) {
+			for i := range 30 {
+				r.now = r.now.Add(time.Second)
+				r.uid = fmt.Sprint("life-", i/2)
+				values := []any{nil, "Pending", "Ready"}[i%2:]
+				r.client("op", i+1, "status.phase", values[0], values[1])
+			}
+		}, nil},
 		{"two programs outside", func(r *tracer) {
 			for i := range 9 {
 				values := []any{"A", "B", "A"}[i%2:]

@@ -336,7 +336,7 @@ func (i *informer) event(h *handler, event trace.WatchType, old, obj any, m meta
 		w.WrittenBy, w.Writer = by.id, by.controller
 	}
 	if event == trace.Modified {
-		w.Change = i.changeOf(asObject(old), asObject(obj))
+		w.Change = i.changeOf(asObject(old), asObject(obj), w.WrittenBy != 0)
 	}
 	if w.WrittenBy == 0 && !initial {
 		w.Manager = i.tap.manager(w, m)

@@ -181,6 +181,9 @@ func (c *call) nameUncreated() {
 func (c *call) succeeded(a *answer) {
 	r := c.request
 	r.ResourceVersion = a.meta.ResourceVersion
+	if r.Subresource == "scale" && c.before != nil {
+		r.Change = scaledFrom(c.before, a)
+	}
 	if a.meta.Name == "" || r.Subresource != "" && r.Subresource != "status" {
 		return
 	}
@@ -194,7 +197,7 @@ func (c *call) succeeded(a *answer) {
 		r.Owner = a.owner()
 		r.Change = trace.ChangeFrom(func() []fields.Change { return a.created() })
 	case c.before != nil && r.Verb != "delete":
-		r.Change = c.t.c.tap.changeSince(c.before, &r.Object, a)
+		r.Change = c.changed(a)
 	}
 	// The object is kept to be compared with later versions, which metadata only cannot be.
 	if !r.DryRun && (a.kind != partialMetadataKind || r.Verb == "delete") {

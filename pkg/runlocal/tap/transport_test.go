@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -288,6 +289,39 @@ func TestChangeIsAgainstTheLatestKnownVersion(t *testing.T) {
 		}
 		if got := put(version("17", 7)); got != "spec.replicas: 6 -> 7" {
 			t.Errorf("%s: against the answer, which the informer has yet to see: %q", mediaType, got)
+		}
+	}
+}
+
+// TestScale: the answer to a write of the subresource scale has the number of replicas, but not of 0.
+func TestScale(t *testing.T) {
+	scale := func(replicas int32) *autoscalingv1.Scale {
+		return &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "12"},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+		}
+	}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		tap, sink := recording()
+		c := tap.Controller("horizontalpodautoscaling")
+		put := func(obj runtime.Object, subresource string) string {
+			do(t, c, answering(200, encode(t, mediaType, obj)), "PUT",
+				"/k8s/apis/apps/v1/namespaces/default/replicasets/web"+subresource, nil)
+			requests := details[*trace.Request](sink)
+			return fmt.Sprint(requests[len(requests)-1].Change.Fields())
+		}
+		if got := put(scale(2), "/scale"); got != "[]" {
+			t.Errorf("%s: of an object never seen before the change is %s", mediaType, got)
+		}
+		three := int32(3)
+		put(&appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "11"},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: &three},
+		}, "")
+		for replicas, want := range map[int32]string{2: "[spec.replicas: 3 -> 2]", 0: "[spec.replicas: 3 -> 0]", 3: "[]"} {
+			if got := put(scale(replicas), "/scale"); got != want {
+				t.Errorf("%s: %s, want %s", mediaType, got, want)
+			}
 		}
 	}
 }

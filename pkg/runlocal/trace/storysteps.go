@@ -54,6 +54,9 @@ func (s *Step) add(act *Act, name Named, key string, then bool) {
 	act.signature = act.sign(name)
 	for _, before := range s.Acts {
 		if before.signature == act.signature {
+			if act.created != nil && len(before.Objects) == 1 && before.Objects[0].isSame(name) {
+				act.Changes = act.created.Fields() // it was deleted meanwhile
+			}
 			act.Objects[0].Then = then
 			before.merge(act)
 			return
@@ -63,6 +66,10 @@ func (s *Step) add(act *Act, name Named, key string, then bool) {
 		act.Changes, act.created = act.created.Fields(), nil
 	}
 	s.Acts = append(s.Acts, act)
+}
+
+func (n Named) isSame(other Named) bool {
+	return n.Namespace == other.Namespace && n.Name == other.Name
 }
 
 // sign returns what acts have in common that are told as one.

@@ -237,7 +237,7 @@ func checkStory(t *testing.T, sandbox *realcluster.Sandbox) {
 	check := exec.CommandContext(ctx, program, "-test.v", "-test.run", "^TestStoryOfTrace$", "-trace", sandbox.Trace())
 	check.Dir = dir
 	out, err := check.CombinedOutput()
-	if err != nil {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestStoryOfTrace") {
 		t.Errorf("the story of the scenarios: %v\n%s", err, out)
 		return
 	}

@@ -69,8 +69,9 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
+	drawn := make(chan struct{})
+	go func() {
+		defer close(drawn)
 		switch {
 		case p.plain:
 			p.writeLate(ctx, text)
@@ -79,13 +80,28 @@ func (p *Progress) Show(ctx context.Context, text func(context.Context) string) 
 		default:
 			p.run(ctx, text)
 		}
-	})
+	}()
 	return func() {
 		cancel()
-		drawing.Wait()
+		if p.pipe {
+			p.awaitLine(drawn)
+			return
+		}
+		<-drawn
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.erase()
+	}
+}
+
+// awaitLine waits until a line is written, but not for a pipe that no one reads: then the goroutine that writes it ends
+// with the process.
+func (p *Progress) awaitLine(written <-chan struct{}) {
+	timer := p.clock.NewTimer(progressDelay)
+	defer timer.Stop()
+	select {
+	case <-written:
+	case <-timer.C():
 	}
 }
 
@@ -126,7 +142,11 @@ func (p *Progress) writeAfterPauses(ctx context.Context, text func(context.Conte
 		rest := p.pause - p.clock.Since(p.wrote)
 		p.mu.Unlock()
 		if rest <= 0 {
-			p.writeLine(Escape(text(ctx)))
+			line := Escape(text(ctx))
+			if ctx.Err() != nil {
+				return
+			}
+			p.writeLine(line)
 			continue
 		}
 		timer := p.clock.NewTimer(min(rest, pipeDelay)) // others may write before that
@@ -139,12 +159,16 @@ func (p *Progress) writeAfterPauses(ctx context.Context, text func(context.Conte
 	}
 }
 
-// writeLine writes a line, unless others have begun one.
+// writeLine writes a line, unless others have written meanwhile, or have begun a line.
 func (p *Progress) writeLine(line string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.wrote, p.pause = p.clock.Now(), min(2*p.pause, pipeMaxDelay)
-	if !p.midLine && line != "" {
+	isDue := p.clock.Since(p.wrote) >= p.pause
+	if isDue {
+		p.wrote, p.pause = p.clock.Now(), min(2*p.pause, pipeMaxDelay)
+	}
+	midLine := p.midLine
+	p.mu.Unlock() // whoever reads the pipe may be slow
+	if isDue && !midLine && line != "" {
 		_, _ = io.WriteString(p.out, line+"\n") // the operation does not depend on it
 	}
 }
@@ -214,15 +238,18 @@ type progressWriter struct {
 
 // Write implements io.Writer.
 func (b *progressWriter) Write(data []byte) (int, error) {
-	b.progress.mu.Lock()
-	defer b.progress.mu.Unlock()
+	p := b.progress
+	p.mu.Lock()
 	if len(data) > 0 {
-		b.progress.erase()
-		b.progress.midLine = data[len(data)-1] != '\n'
-		if b.progress.pipe {
-			b.progress.wrote, b.progress.pause = b.progress.clock.Now(), pipeDelay
-		}
+		p.erase()
+		p.midLine = data[len(data)-1] != '\n'
+		p.wrote, p.pause = p.clock.Now(), pipeDelay
 	}
+	if p.pipe { // whoever reads it may be slow: others must not wait
+		p.mu.Unlock()
+		return b.next.Write(data)
+	}
+	defer p.mu.Unlock()
 	return b.next.Write(data)
 }
 

@@ -294,3 +294,28 @@ func TestPipeProgress(t *testing.T) {
 	var nothing *Progress
 	nothing.Show(t.Context(), nil)()
 }
+
+// TestUnreadPipe: a pipe that no one reads holds up neither the end of an operation nor the other stream.
+func TestUnreadPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unread, blocked := io.Pipe()
+		alsoUnread, progress := io.Pipe()
+		var errors bytes.Buffer
+		p := NewPipeProgress(progress, clock.RealClock{})
+		out, errOut := p.Writer(blocked), p.Writer(&errors)
+		end := p.Show(t.Context(), func(context.Context) string { return "waiting" })
+		var writing sync.WaitGroup
+		writing.Go(func() { _, _ = out.Write([]byte("a line\n")) }) // its error is that of the end below
+		<-time.After(time.Minute)                                   // the progress is written, too
+		if _, err := errOut.Write([]byte("a warning\n")); err != nil || errors.Len() == 0 {
+			t.Errorf("the other stream has %q: %v", &errors, err)
+		}
+		end()
+		for _, pipe := range []*io.PipeReader{unread, alsoUnread} {
+			if err := pipe.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		writing.Wait()
+	})
+}

@@ -51,7 +51,7 @@ func (o *Options) untilText(p pendingKey) string {
 	if p.Controller != "cronjob" || p.Retry > 0 || in > maxUntil || !ends || o.onCluster() {
 		return ""
 	}
-	return fmt.Sprintf("; --until %dm waits for it", int(in/time.Minute)+2) // a minute more, as it runs at full minutes
+	return fmt.Sprintf("; a run that begins before then shows it with --until %dm", int(in/time.Minute)+1)
 }
 
 // UnhandledHints returns a line for each controller that runs without the one that acts on what it creates.

@@ -147,8 +147,8 @@ func TestUntilText(t *testing.T) {
 		p      pendingKey
 		want   string
 	}{
-		{"its next time", Options{Goal: ready}, cronJob(34 * time.Second), "; --until 2m waits for it"},
-		{"later", Options{Goal: settled}, cronJob(200 * time.Second), "; --until 5m waits for it"},
+		{"its next time", Options{Goal: ready}, cronJob(34 * time.Second), "; a run that begins before then shows it with --until 1m"},
+		{"later", Options{Goal: settled}, cronJob(200 * time.Second), "; a run that begins before then shows it with --until 4m"},
 		{"too long to wait", Options{Goal: ready}, cronJob(time.Hour), ""},
 		{"who waited for a time knows", Options{Goal: runlocal.Goal{Type: runlocal.GoalElapsed}}, cronJob(time.Second), ""},
 		{"a cluster, which has its own controller", Options{Goal: settled, Writes: DryRunServer}, cronJob(time.Second), ""},

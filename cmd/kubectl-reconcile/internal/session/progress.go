@@ -20,7 +20,7 @@ func (o *Options) showRunning(
 	return o.Progress.Show(ctx, func(ctx context.Context) string {
 		now := progress{
 			goal: o.Goal, elapsed: o.Clock.Since(began), controllers: out.summary.Controllers(),
-			failing: out.failing.Failing(),
+			programs: out.programs.Programs(), failing: out.failing.Failing(),
 		}
 		if o.Goal.Type == runlocal.GoalReady {
 			now.objects, _ = session.Statuses(ctx, applied) // the wait itself reports the error
@@ -39,6 +39,7 @@ type progress struct {
 	queued, running int
 	podsReady, pods int
 	controllers     []trace.ControllerSummary
+	programs        []trace.ProgramSummary
 	failing         []trace.FailingKey
 }
 
@@ -68,11 +69,17 @@ func (p *progress) text() string {
 	if p.goal.Type == runlocal.GoalSettled && p.queued+p.running > 0 {
 		parts = append(parts, fmt.Sprintf("%s queued, %d worked on", cli.Plural(p.queued, "key"), p.running))
 	}
-	reconciles, writes := 0, 0
+	reconciles, writes, others := 0, 0, 0
 	for _, c := range p.controllers {
 		reconciles, writes = reconciles+c.Reconciles, writes+c.Writes
 	}
+	for _, c := range p.programs {
+		others += c.Writes
+	}
 	parts = append(parts, cli.Plural(reconciles, "reconcile"), cli.Plural(writes, "write"))
+	if others > 0 {
+		parts = append(parts, cli.Plural(others, "write")+" by programs outside")
+	}
 	return at + ": " + strings.Join(parts, ", ")
 }
 

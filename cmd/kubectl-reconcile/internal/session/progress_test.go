@@ -23,6 +23,7 @@ func TestProgressText(t *testing.T) {
 		{"all that is left to do", progress{goal: runlocal.Goal{Type: runlocal.GoalSettled}, queued: 7, running: 4, controllers: worked},
 			"12s: 7 keys queued, 4 worked on, 9 reconciles, 3 writes"},
 		{"no end", progress{goal: runlocal.Goal{Type: runlocal.GoalInterrupted}, queued: 7, podsReady: 1, pods: 1}, "12s: 1 of 1 pod ready, 0 reconciles, 0 writes"},
+		{"a program of the user's own", progress{programs: []trace.ProgramSummary{{Writes: 3}, {Writes: 4}}}, "12s: 0 reconciles, 0 writes, 7 writes by programs outside"},
 		{"a time", progress{goal: runlocal.Goal{Type: runlocal.GoalElapsed, After: 30 * time.Second}}, "12s of 30s: 0 reconciles, 0 writes"},
 		{"a key that failed once is tried again", progress{failing: []trace.FailingKey{once}}, "12s: 0 reconciles, 0 writes"},
 		{"one that fails", progress{failing: []trace.FailingKey{once, often}}, "12s: replicaset default/web-1 fails, 0 reconciles, 0 writes"},

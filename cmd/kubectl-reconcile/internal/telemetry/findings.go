@@ -21,7 +21,7 @@ func newFindingsCollector(found func() []findings.Finding) *findingsCollector {
 	return &findingsCollector{
 		found: found,
 		number: prometheus.NewDesc(namespace+"_findings",
-			"Objects and keys that repeat something without progress, as the summary of the run has them.",
+			"What repeats without progress, since the session began: one for each controller if it is about keys.",
 			[]string{"type"}, nil),
 		repetitions: prometheus.NewDesc(namespace+"_finding_repetitions",
 			"How often it happened, of the most frequent findings; key is the first of several.",
@@ -60,7 +60,10 @@ func (c *findingsCollector) Collect(to chan<- prometheus.Metric) {
 // labelsOf returns the labels of a finding: its type, controller, object and key.
 func labelsOf(f *findings.Finding) [4]string {
 	out := [4]string{string(f.Type), f.Controller}
-	if o := f.Object; o != nil {
+	switch o := f.Object; {
+	case f.Type == findings.NoOpWrite: // the object is but the last of them
+		out[2] = f.Verb + " " + f.Resource
+	case o != nil:
 		name := o.Name
 		if o.Namespace != "" {
 			name = o.Namespace + "/" + name

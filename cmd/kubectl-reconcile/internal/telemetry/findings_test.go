@@ -15,8 +15,9 @@ func TestFindingsCollector(t *testing.T) {
 	web := &findings.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	found := []findings.Finding{
 		{Type: findings.Fight, Object: web, Count: 7},
-		{Type: findings.NoOpWrite, Object: web, Controller: "op", Verb: "update", Count: 12},
-		{Type: findings.NoOpWrite, Object: web, Controller: "op", Verb: "patch", Count: 5}, // its labels are taken
+		{Type: findings.NoOpWrite, Object: web, Controller: "op", Verb: "update", Resource: "pods/status", Count: 12},
+		{Type: findings.NoOpWrite, Object: web, Controller: "op", Verb: "update", Resource: "deployments.apps", Count: 5},
+		{Type: findings.Loop, Object: &findings.Object{Kind: "Node", Name: "a"}, Controller: "op", Count: 3}, // its labels are taken
 		{Type: findings.Loop, Object: &findings.Object{Kind: "Node", Name: "a"}, Controller: "op", Count: 11},
 		{Type: findings.Retries, Controller: "job", Keys: []string{"shop/a", "shop/b"}, MoreKeys: 2, Count: 40},
 	}
@@ -26,12 +27,13 @@ func TestFindingsCollector(t *testing.T) {
 # TYPE kubectl_reconcile_finding_repetitions gauge
 kubectl_reconcile_finding_repetitions{controller="",key="",object="Deployment shop/web",type="fight"} 7
 kubectl_reconcile_finding_repetitions{controller="job",key="shop/a",object="",type="retries"} 40
-kubectl_reconcile_finding_repetitions{controller="op",key="",object="Deployment shop/web",type="no-op-write"} 12
+kubectl_reconcile_finding_repetitions{controller="op",key="",object="update deployments.apps",type="no-op-write"} 5
+kubectl_reconcile_finding_repetitions{controller="op",key="",object="update pods/status",type="no-op-write"} 12
 kubectl_reconcile_finding_repetitions{controller="op",key="",object="Node a",type="loop"} 11
-# HELP kubectl_reconcile_findings Objects and keys that repeat something without progress, as the summary of the run has them.
+# HELP kubectl_reconcile_findings What repeats without progress, since the session began: one for each controller if it is about keys.
 # TYPE kubectl_reconcile_findings gauge
 kubectl_reconcile_findings{type="fight"} 1
-kubectl_reconcile_findings{type="loop"} 1
+kubectl_reconcile_findings{type="loop"} 2
 kubectl_reconcile_findings{type="no-op-write"} 2
 kubectl_reconcile_findings{type="put-off"} 0
 kubectl_reconcile_findings{type="requeue"} 0
