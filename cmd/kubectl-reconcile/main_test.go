@@ -77,7 +77,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			"apply": func(ts *testscript.TestScript, neg bool, args []string) {
 				apply(t.Context(), ts, neg, args)
 			},
-			"turns": func(ts *testscript.TestScript, neg bool, args []string) {
+			"inturn": func(ts *testscript.TestScript, neg bool, args []string) {
 				applyInTurn(t.Context(), ts, neg, args)
 			},
 			"remove": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -68,10 +68,10 @@ func apply(ctx context.Context, ts *testscript.TestScript, neg bool, args []stri
 	ts.Check(w.awaitRights(ctx, objects, true))
 }
 
-// applyInTurn is `turns KUBECONFIG N MANAGER FILE...`: it applies N files, of these in turn.
+// applyInTurn is `inturn KUBECONFIG N MANAGER FILE...`: it applies N files, of these in turn.
 func applyInTurn(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
-		ts.Fatalf("usage: turns KUBECONFIG N MANAGER FILE...")
+		ts.Fatalf("usage: inturn KUBECONFIG N MANAGER FILE...")
 	}
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)

@@ -27,6 +27,9 @@ const (
 // that another client creates is simulated too if it has the label.
 const SimulatedLabel = "kubectl-reconcile.github.io/simulated"
 
+// InvalidAnnotation is the reason of the Events about annotations whose values have no effect.
+const InvalidAnnotation = "InvalidAnnotation"
+
 // Failure is a value of SimulateAnnotation.
 type Failure string
 

@@ -206,7 +206,7 @@ func (k *kubelet) stateOf(pod *corev1.Pod, node *corev1.Node, now time.Time) *po
 	p, errs := parsePlan(pod, k.runFor)
 	for _, err := range errs {
 		k.events.record(&eventRecord{
-			regarding: regarding(pod, ""), warning: true, reason: "InvalidAnnotation", host: node.Name, at: now,
+			regarding: regarding(pod, ""), warning: true, reason: InvalidAnnotation, host: node.Name, at: now,
 			message: fmt.Sprintf("Not simulated as asked for: %v", err),
 		})
 	}

@@ -84,6 +84,8 @@ type Act struct {
 	Replicas []any
 	// Message is why it was refused or failed.
 	Message string
+	// Again reports of ActSeen that it was told before: the steps below react to it, too.
+	Again bool
 
 	signature string
 	created   *Change            // becomes Changes, if that is needed

@@ -239,6 +239,16 @@ func TestStoryInParts(t *testing.T) {
 	if got := s.story.NotTold(); got != (trace.NotTold{Starting: 1}) {
 		t.Errorf("not told: %+v", got)
 	}
+	// What somebody else does later in reaction to the change of the first part, and to another one.
+	s.reconcile("endpoint", 5, "shop/web", outside("you", "deployments", "Deployment", "web"), done, write("create", "endpoints", "Endpoints", "web"))
+	steps := s.story.Take()
+	if len(steps) != 1 || !steps[0].Acts[0].Again {
+		t.Errorf("the third part does not say that its cause was told before: %v", told(steps, ""))
+	}
+	s.reconcile("job", 6, "shop/new", outside("you", "jobs", "Job", "new"), done, write("create", "pods", "Pod", "new-a"))
+	if steps := s.story.Take(); len(steps) != 1 || steps[0].Acts[0].Again {
+		t.Errorf("the fourth part says that its cause was told before: %v", told(steps, ""))
+	}
 }
 
 // TestStoryTimes: a step is no later than what it led to, also if its answer came late.

@@ -52,8 +52,12 @@ func news(kind string, changes []fields.Change, made bool) []fields.Change {
 		switch m := conditionField.FindStringSubmatch(c.Path); {
 		case m != nil && told[m[1]] && (m[2] != "message" || m[1] == "PodScheduled"):
 			out = append(out, c)
-		case counted.MatchString(c.Path) && kind != "Pod" && !made,
-			c.Path == "status.phase" && (kind != "Pod" || c.New == "Failed" || c.New == "Succeeded"),
+		case counted.MatchString(c.Path) && kind != "Pod" && !made:
+			if c.New == nil {
+				c.New = int64(0)
+			}
+			out = append(out, c)
+		case c.Path == "status.phase" && (kind != "Pod" || c.New == "Failed" || c.New == "Succeeded"),
 			c.Path == "status.reason" && c.New != nil,
 			containerField.MatchString(c.Path) && isTrouble(c):
 			out = append(out, c)

@@ -77,13 +77,14 @@ func (s *Story) outside(at time.Time, w *Watch) *Step {
 		i, s.roots = len(s.roots), append(s.roots, &Step{Manager: manager})
 	}
 	key := fmt.Sprint(w.Event, objectKey(w.Object, w.Namespace, w.Name), w.ResourceVersion)
-	if seen, _ := s.seen.Get(key); seen && len(s.roots[i].Acts) > 0 {
+	seen, _ := s.seen.Get(key)
+	if seen && len(s.roots[i].Acts) > 0 {
 		return s.roots[i]
 	}
 	s.seen.Put(key, true)
 	act := &Act{
 		Type: ActSeen, Of: w.Object, Subresource: by.Subresource, Operation: by.Operation, First: at,
-		Changes: w.Change.Fields(),
+		Changes: w.Change.Fields(), Again: seen,
 	}
 	act.Verb = map[WatchType]string{Added: "create", Modified: "update", Deleted: "delete"}[w.Event]
 	s.roots[i].add(act, Named{Namespace: w.Namespace, Name: w.Name}, "", false)

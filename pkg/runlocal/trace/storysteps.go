@@ -91,6 +91,7 @@ func (a *Act) sign(name Named) string {
 // merge adds a later act that is like this one, or of the same objects.
 func (a *Act) merge(later *Act) {
 	a.Count += later.Count
+	a.Again = a.Again && later.Again
 	if later.Last.After(a.Last) {
 		a.Last = later.Last
 	}

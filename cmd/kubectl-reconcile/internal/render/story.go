@@ -62,6 +62,9 @@ func (t *storyTable) add(steps []*trace.Step, depth int) {
 			if a.Type == trace.ActSeen {
 				row.text += howText(a.Operation, a.Subresource)
 			}
+			if a.Again {
+				row.text += " (told above)"
+			}
 			if a.Last.Sub(a.First) >= time.Second {
 				row.text += ", until " + t.seconds(a.Last)
 			}

@@ -55,7 +55,9 @@ func TestStory(t *testing.T) {
 				}},
 			}},
 		}},
-		{Manager: "flux", Acts: []*trace.Act{act(70, trace.ActSeen, "delete", "Job", "a")}},
+		{Manager: "flux", Acts: []*trace.Act{
+			with(act(70, trace.ActSeen, "delete", "Job", "a"), func(a *trace.Act) { a.Again = true }),
+		}},
 		{Acts: []*trace.Act{with(act(71, trace.ActSeen, "update", "Job", "b"), func(a *trace.Act) {
 			a.Changes = []fields.Change{{Path: "spec.suspend", Old: true, New: false}}
 		})}},
@@ -81,7 +83,7 @@ func TestStory(t *testing.T) {
 +0.040s                    cannot create Pod web-1-…: exceeded quota: few (2 times)
 +0.048s         scheduler  binds web-1-b to node-1, -a, -c to node-2
 +0.060s         kubelet    Pod web-1-a  ErrImagePull: image nope: not found
-+0.070s   flux             deletes Job a
++0.070s   flux             deletes Job a (told above)
 +0.071s   (somebody)       updates Job b  spec.suspend: true -> false
 +0.080s   statefulset      creates 2 Pods db-0 -> -1
 +0.090s                    fails for shop/db: no volume (3 times)

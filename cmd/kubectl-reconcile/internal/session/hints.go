@@ -29,7 +29,7 @@ func (o *Options) lateHint(r *result) string {
 		return "" // its reason says what it needs
 	case r.outcome == runlocal.OutcomeTimedOut:
 		return "--timeout gives it more time"
-	case next != nil && time.Duration(next.In) <= r.goal.Timeout:
+	case next != nil && next.Retry == 0 && time.Duration(next.In) <= r.goal.Timeout: // a retry would fail again
 		enough := (r.elapsed + time.Duration(next.In) + 5*time.Second).Truncate(5 * time.Second)
 		return fmt.Sprintf("--timeout %s reaches the next key, %s %s", enough, next.Controller, next.Key)
 	case r.objects.NoBuiltInLate():
