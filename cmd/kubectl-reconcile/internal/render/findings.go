@@ -115,7 +115,7 @@ func objectText(o *findings.Object) string {
 func keysText(f *findings.Finding) string {
 	const named = 2
 	keys := f.Keys[:min(len(f.Keys), named)]
-	text := f.Controller + " " + strings.Join(keys, ", ")
+	text := strings.TrimSpace(f.Controller + " " + strings.Join(keys, ", ")) // a round of a timer has no key
 	if more := len(f.Keys) - len(keys) + f.MoreKeys; more > 0 {
 		text += " and " + counted(more, "other key")
 	}
