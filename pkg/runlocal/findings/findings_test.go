@@ -375,6 +375,13 @@ func TestTrace(t *testing.T) {
 				r.reconcile("op", "shop/x", retry(r.id), fails)
 			}
 		}, []string{"retries 22 op [shop/w shop/x]"}},
+		{"a key that fails, and is put off in between", func(r *tracer) {
+			for range 6 {
+				r.reconcile("op", "shop/w", retry(r.id), fails)
+				r.reconcile("op", "shop/w", retry(r.id), fails)
+				r.reconcile("op", "shop/w", retry(r.id), trace.End{Outcome: trace.Failed, Error: stale, PutOff: "pods"})
+			}
+		}, []string{"retries 12 op [shop/w]"}},
 		{"six keys that fail, heal and fail again", func(r *tracer) {
 			for range 2 {
 				for i := range 6 {

@@ -209,9 +209,9 @@ func (d *Detector) end(e *trace.Event, end *trace.End) {
 	k := d.key(r.key)
 	stale, isStale := trace.StaleCache(end.Error)
 	failed := end.Outcome != trace.Done && !isStale && end.ConflictOf(r.refused) == nil
-	if !failed {
+	if end.Outcome == trace.Done { // what is put off, or meets a conflict, has not succeeded
 		k.failed.end()
-	} else if k.failed.add(r.began, 0) >= d.limits.of(Retries) {
+	} else if failed && k.failed.add(r.began, 0) >= d.limits.of(Retries) {
 		d.report(Retries, r.key, k, &k.failed, e).Message = end.Error
 	}
 	if !isStale || end.PutOff != "" { // else by the same state of the cache
