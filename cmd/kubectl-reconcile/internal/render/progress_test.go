@@ -259,9 +259,9 @@ func TestProgressKeepsDescriptors(t *testing.T) {
 // TestPipeProgress: a line whenever nothing was written for a while, more and more rarely.
 func TestPipeProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var shown bytes.Buffer
-		p := NewPipeProgress(&shown, clock.RealClock{})
-		out := p.Writer(&shown)
+		shown := &shared{}
+		p := NewPipeProgress(shown, clock.RealClock{})
+		out := p.Writer(shown)
 		began := time.Now()
 		end := p.Show(t.Context(), func(context.Context) string { return fmt.Sprint("at ", time.Since(began)) })
 		for _, step := range []struct {
@@ -285,7 +285,7 @@ func TestPipeProgress(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(step.want, shown.String()); diff != "" {
+			if diff := cmp.Diff(step.want, shown.total()); diff != "" {
 				t.Errorf("at %s (-want +got):\n%s", time.Since(began), diff)
 			}
 		}
