@@ -68,3 +68,28 @@ spec:
 		t.Errorf("the story has %d lines", lines)
 	}
 }
+
+// TestPodsReady: pods that have ended, or are about to, do not count.
+func TestPodsReady(t *testing.T) {
+	s := start(t, Options{Nodes: 1}, "deployment", "replicaset")
+	pod := func(name, simulate string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", annotations: {" + simulate + "}}, " +
+			"spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}"
+	}
+	all := manifests(t, deployment("web", 3),
+		pod("never", "kubectl-reconcile.github.io/simulate: never-ready, kubectl-reconcile.github.io/run-for: 1h"),
+		pod("ended", "kubectl-reconcile.github.io/run-for: 1ms"))
+	if _, err := s.Apply(within(t), "default", all); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitSettled(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if ready, pods := s.PodsReady(); ready != 3 || pods != 4 {
+		t.Errorf("%d of %d pods are ready, want 3 of 4", ready, pods)
+	}
+	none := start(t, Options{}, "namespace")
+	if ready, pods := none.PodsReady(); ready != 0 || pods != 0 {
+		t.Errorf("%d of %d pods are ready where none is watched", ready, pods)
+	}
+}

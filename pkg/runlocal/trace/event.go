@@ -360,8 +360,8 @@ func (e *End) ConflictOf(requests []*Request) *Request {
 // IsConflict reports whether the request was refused because the object had changed since the controller read it.
 func (r *Request) IsConflict() bool { return r.Reason == "Conflict" }
 
-// isRace reports whether the request was refused because another was faster.
-func (r *Request) isRace() bool {
+// IsRace reports whether the request was refused because another was faster.
+func (r *Request) IsRace() bool {
 	return r.IsConflict() || r.Reason == "AlreadyExists" || r.Code == http.StatusNotFound && r.Verb == "delete"
 }
 

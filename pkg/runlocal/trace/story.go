@@ -277,7 +277,7 @@ func (s *Story) request(e *Event, open *telling, r *Request) {
 	case s.isStarting(began):
 		s.notTold.Starting++
 		return
-	case r.Failed() && r.isRace():
+	case r.Failed() && r.IsRace():
 		s.notTold.Conflicts++
 		return
 	case r.Failed():
@@ -422,7 +422,7 @@ func (s *Story) end(e *Event, open *telling, end *End) {
 // is told.
 func (s *Story) failed(e *Event, open *telling, end *End) {
 	for _, r := range open.requests {
-		if r.Failed() && r.Message != "" && !r.isRace() && strings.Contains(end.Error, r.Message) {
+		if r.Failed() && r.Message != "" && !r.IsRace() && strings.Contains(end.Error, r.Message) {
 			return
 		}
 	}

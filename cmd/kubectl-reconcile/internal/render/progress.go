@@ -9,13 +9,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress shows the progress of an operation on a terminal, in one line that is erased at its end, and while others
-// write to the terminal by its Writer. All methods may be called concurrently, and on nil, which shows nothing.
+// Progress shows the progress of an operation: on a terminal in one line that is erased at its end, and while others
+// write to the terminal by its Writer; elsewhere in lines, now and then. All methods may be called concurrently, and on
+// nil, which shows nothing.
 type Progress struct {
 	out   io.Writer
 	clock clock.Clock
 	plain bool       // of NewPlainProgress
-	pipe  bool       // of NewPipeProgress
+	pipe  bool       // of NewPipeProgress: p.mu is not held while anything is written
 	width func() int // of the terminal; 0 if it is not known
 
 	mu      sync.Mutex // guards all below, and writing to the terminal
@@ -62,8 +63,9 @@ func NewPipeProgress(out io.Writer, clk clock.Clock) *Progress {
 }
 
 // Show starts to show what text returns: first after a second, then repeatedly until end is called or ctx is done.
-// end waits until nothing is shown any more, and may be called again. text is called by one goroutine at a time, with
-// a context that is done when end is called. Only one text can be shown at a time.
+// end waits until nothing is shown any more, but not for a pipe that no one reads, and may be called again. text is
+// called by one goroutine at a time, with a context that is done when end is called. Only one text can be shown at a
+// time.
 func (p *Progress) Show(ctx context.Context, text func(context.Context) string) (end func()) {
 	if p == nil {
 		return func() {}

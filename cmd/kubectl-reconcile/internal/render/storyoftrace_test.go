@@ -115,16 +115,11 @@ func (c *storyCheck) count(e *trace.Event) {
 		}
 		c.failures++
 		if slices.ContainsFunc(requests, func(r *trace.Request) bool {
-			return r.Failed() && r.Message != "" && !isRace(r) && strings.Contains(d.Error, r.Message)
+			return r.Failed() && r.Message != "" && !r.IsRace() && strings.Contains(d.Error, r.Message)
 		}) {
 			c.refused++
 		}
 	}
-}
-
-// isRace reports whether a request was refused because another was faster.
-func isRace(r *trace.Request) bool {
-	return r.IsConflict() || r.Reason == "AlreadyExists" || r.Code == http.StatusNotFound && r.Verb == "delete"
 }
 
 func (c *storyCheck) name(namespace, name string) { c.names[namespace+"/"+name] = true }

@@ -170,9 +170,8 @@ func (f *Flags) toOptions(streams genericiooptions.IOStreams, args []string) (*s
 		Record:    record,
 		Findings:  found,
 		Telemetry: f.session.Telemetry.ToTelemetry(),
-		Streams:   streams, Progress: progress,
+		Streams:   streams, Progress: progress, Clock: clock.RealClock{},
 		Palette: render.NewPalette(streams.Out, f.session.Color, os.Getenv),
-		Clock:   clock.RealClock{},
 		Serve: func(ctx context.Context, s *runlocal.Session) (func() error, error) {
 			s.Server().WaitReady(ctx) // until then clients other than the administrator may be refused
 			return export(s, f.kubeconfigOut, exported)

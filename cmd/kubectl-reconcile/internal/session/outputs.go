@@ -95,9 +95,6 @@ func (o *Options) openOutputs(fail context.CancelCauseFunc) (*Outputs, error) {
 		out.buffer(recording)
 	}
 	out.buffer(out.found)
-	if !o.onCluster() {
-		out.buffer(&annotationWarnings{warnf: out.Warnf, said: map[string]bool{}})
-	}
 	if o.JSON || o.Graph != "" {
 		out.interactions = interaction.NewRecorder()
 		out.buffer(out.interactions)

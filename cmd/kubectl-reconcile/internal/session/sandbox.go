@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/api"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/controllers"
+	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/nodes"
 	"github.com/kubectl-reconcile/kubectl-reconcile/pkg/runlocal/trace"
 )
 
@@ -28,8 +29,10 @@ var _ Target = (*Sandbox)(nil)
 // Controllers implements Target.
 func (s *Sandbox) Controllers() []controllers.Controller { return s.Options.Controllers }
 
-// Sinks implements Target: there are none.
-func (s *Sandbox) Sinks(*Outputs) []trace.Sink { return nil }
+// Sinks implements Target.
+func (s *Sandbox) Sinks(out *Outputs) []trace.Sink {
+	return []trace.Sink{&annotationWarnings{warnf: out.Warnf, said: map[string]bool{}}}
+}
 
 // Checks implements Target: there are none.
 func (s *Sandbox) Checks() []telemetry.Check { return nil }
@@ -83,4 +86,30 @@ func (s *Sandbox) description(session *runlocal.Session, o *Options) string {
 		return text
 	}
 	return text + "; simulated nodes: " + strconv.Itoa(o.SimulatedNodes)
+}
+
+// annotationWarnings is a sink that warns of annotations whose values have no effect on what is simulated, of each text
+// once: a run in which a pod did not fail as it was to would seem to be well.
+type annotationWarnings struct {
+	warnf func(format string, args ...any)
+	said  map[string]bool
+}
+
+// maxAnnotationWarnings bounds the warnings of a run.
+const maxAnnotationWarnings = 5
+
+var _ trace.Sink = (*annotationWarnings)(nil)
+
+// Record implements trace.Sink.
+func (w *annotationWarnings) Record(e *trace.Event) {
+	r, ok := e.Detail.(*trace.Request)
+	if !ok || r.Recorded == nil || r.Recorded.Reason != nodes.InvalidAnnotation {
+		return
+	}
+	about := r.Recorded
+	if w.said[about.Message] || len(w.said) == maxAnnotationWarnings {
+		return
+	}
+	w.said[about.Message] = true
+	w.warnf("%s %s: %s", about.Regarding.Kind, about.Regarding.Name, about.Message)
 }
